@@ -3,6 +3,7 @@
 mod asked;
 mod blame;
 mod body;
+mod ends;
 mod handshake;
 mod near;
 mod options;
@@ -17,7 +18,7 @@ mod witnesses;
 
 use std::ffi::OsString;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -93,18 +94,18 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
     let missed = near::missed(options.miss.as_deref(), place.program.as_deref())?;
     match &options.request {
         Some(file) => of_request(options, &place, file, missed),
-        None => Ok(of_connection(options, &place)),
+        None => of_connection(options, &place),
     }
 }
 
 /// What becomes of a connection whose requests nobody reads.
-fn of_connection(options: &Options, place: &Place) -> Report {
+fn of_connection(options: &Options, place: &Place) -> Result<Report, String> {
     let is_tls = place.protocol == Protocol::TlsPassthrough;
-    let connection = connection(options, place, None, is_tls);
+    let connection = connection(options, place, None, is_tls)?;
     let hello = is_tls.then(|| options.handshake.hello());
     let view = ConnectionView::new(&connection, hello.as_ref());
     let asked = Asked::Connection(AskedConnection::new(&place.listener, &view, hello.as_ref()));
-    decided(place, asked, Vec::new(), &view, b"")
+    Ok(decided(place, asked, Vec::new(), &view, b""))
 }
 
 fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> Result<Report, String> {
@@ -125,7 +126,7 @@ fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> 
     let setting = Setting { listener: Some((*place.listener).into()), ..place.setting() };
     let tls = options.handshake.agreed(&setting, request.head.version(), || request.host_name())?;
     let is_tls = tls.is_some();
-    let connection = connection(options, place, tls, is_tls);
+    let connection = connection(options, place, tls, is_tls)?;
     let mut fits = Ok(());
     if !connection.is_trusted(place.trusted_proxies()) {
         request.take_away_forwarding(&mut notes);
@@ -240,22 +241,20 @@ fn decided(
     Report { asked, notes, steps, needed: Needed::default(), verdict, near: Near::default() }
 }
 
-/// The connection that somebody came over: as the options say, as the listener is, or the usual.
-fn connection(options: &Options, place: &Place, tls: Option<TlsFacts>, is_tls: bool) -> Connection {
-    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let bind = place.binds.first();
-    let dst_ip = options.dst_ip.or(bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified()));
-    let dst_port = options.dst_port.or(bind.map(|bind| bind.port()).filter(|port| *port != 0));
-    let usual_port = if is_tls { 443 } else { 80 };
-    let has_ends = !options.comes_by_unix && !place.takes_unix_alone();
-    let src = SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000));
-    let dst = SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port));
-    Connection {
-        src: has_ends.then_some(src),
-        dst: has_ends.then_some(dst),
+/// The connection that somebody came over; the error is a text for people.
+fn connection(
+    options: &Options,
+    place: &Place,
+    tls: Option<TlsFacts>,
+    is_tls: bool,
+) -> Result<Connection, String> {
+    let ends = ends::of(options, place, is_tls)?;
+    Ok(Connection {
+        src: ends.map(|(src, _)| src),
+        dst: ends.map(|(_, dst)| dst),
         proxied: options
             .proxied
             .map(|client| Arc::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),
         tls: tls.map(Arc::new),
-    }
+    })
 }

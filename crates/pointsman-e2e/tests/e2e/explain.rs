@@ -112,6 +112,63 @@ fn explain_unix_sockets() {
     }
 }
 
+/// A connection comes to where the listener listens, from somebody who gets there.
+#[test]
+fn explain_ends() {
+    let rules = "R1: if (dstip == 192.0.2.2 && dstport == 81) { routeTo(second); }\n\
+                 R2: if (srcip == ::1 && dstip == 2001:db8::1) { routeTo(six); }\nelse: routeTo(first);\n";
+    let listener = |name: &str, keys: &str| {
+        format!("[[listener]]\nname = \"{name}\"\nrules = \"a.rules\"\npool = \"first\"\n{keys}\n")
+    };
+    let pool = |name: &str| format!("[pool.{name}]\nservers = [\"127.0.0.1:1\"]\n");
+    let behind = "bind = \"0.0.0.0:82\"\nproxy_protocol = \"required\"\ntrusted_proxies = [\"10.0.0.0/8\"]";
+    let configuration = [
+        listener("two", "bind = [\"192.0.2.1:80\", \"192.0.2.2:81\", \"unix:a.sock\"]"),
+        listener("six", "bind = \"[2001:db8::1]:80\""),
+        listener("any", "bind = \"[::]:83\""),
+        listener("only", "bind = \"[::]:84\"\nipv6_only = true"),
+        listener("behind", behind),
+        "[[listener]]\nname = \"mail\"\nprotocol = \"tcp\"\npool = \"first\"\nbind = \"192.0.2.1:25\"\n"
+            .to_owned(),
+        ["first", "second", "six"].map(pool).concat(),
+    ];
+    let request = "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    let folder = folder(&[("a.rules", rules), ("a.http", request), ("a.toml", &configuration.concat())]);
+    let rows: [(&str, i32, &[&str]); 17] = [
+        ("", 0, &["routeTo(first)", "192.0.2.1:80"]),
+        ("--dstport 81", 0, &["R1: routeTo(second);"]),
+        ("--dstip 192.0.2.2", 0, &["R1: routeTo(second);"]),
+        (
+            "--dstport 9",
+            2,
+            &[
+                "`--dstport 9` says what never comes to the listener `two`: `dstport` is 80 or 81\n",
+                "help: leave it out",
+            ],
+        ),
+        ("--dstip 192.0.2.1 --dstport 81", 2, &["`dstport` is 80 where `dstip` is 192.0.2.1\n"]),
+        ("--dstip 192.0.2.9", 2, &["`dstip` is 192.0.2.1 or 192.0.2.2\n"]),
+        ("--srcip ::1", 2, &["`--srcip ::1` says what never comes", "it has no address of IPv6 to come to"]),
+        ("--srcip ::ffff:192.0.2.7", 0, &["routeTo(first)"]),
+        ("--listener six", 0, &["R2: routeTo(six);"]),
+        ("--listener six --srcip 192.0.2.7", 2, &["it has no address of IPv4 to come to"]),
+        ("--listener any --srcip 192.0.2.7", 0, &["routeTo(first)"]),
+        ("--listener any --srcip ::1 --dstip 2001:db8::1", 0, &["R2: routeTo(six);"]),
+        ("--listener only --srcip 192.0.2.7", 2, &["it has no address of IPv4 to come to"]),
+        ("--listener behind --srcip 192.0.2.7", 2, &["it lets nobody in but its `trusted_proxies`"]),
+        ("--listener behind --srcip 10.0.0.7", 0, &["routeTo(first)"]),
+        ("--listener behind --srcport 0", 2, &["a port is from 1 to 65535"]),
+        ("--listener two --dstport 0", 2, &["a port is from 1 to 65535"]),
+    ];
+    for (words, code, said) in rows {
+        let words = ["explain", "a.toml", "a.http"].into_iter().chain(words.split_whitespace());
+        ends(folder.path(), &words.collect::<Vec<_>>(), code, said);
+    }
+    let mail = ["explain", "a.toml", "--listener", "mail", "--dstport"];
+    ends(folder.path(), &[&mail[..], &["26"]].concat(), 2, &["the listener `mail`: `dstport` is 25\n"]);
+    ends(folder.path(), &[&mail[..], &["25"]].concat(), 0, &[]);
+}
+
 /// What is taken away or refused before the rules look depends on the listener and on who asks.
 #[test]
 fn explain_odd_names_and_schemes() {

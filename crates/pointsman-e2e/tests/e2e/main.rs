@@ -116,3 +116,4 @@ mod tunnels;
 mod unix_sockets;
 mod upgrades;
 mod urgent;
+mod witnesses;

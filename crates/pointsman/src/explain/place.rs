@@ -290,6 +290,32 @@ impl Place {
         }
     }
 
+    /// The same where it is asked what comes: of connections it is known where they come from and to, and of rules by
+    /// themselves nothing but how paths are read.
+    pub(crate) fn known(&self) -> Setting {
+        let setting = self.setting();
+        if self.listener.is_empty() {
+            return Setting { path_options: setting.path_options, ..Setting::default() };
+        }
+        if self.protocol == Protocol::Http {
+            return setting;
+        }
+        // Nobody writes there in a head whom he speaks for.
+        let is_proxied = setting.proxy_header == ProxyHeader::Required;
+        Setting {
+            path_options: setting.path_options,
+            trusted_proxies: if is_proxied { setting.trusted_proxies } else { Vec::new() },
+            trusts_unix: setting.trusts_unix && is_proxied,
+            may_trust_others: false,
+            proxy_header: setting.proxy_header,
+            binds: setting.binds,
+            ipv6_only: setting.ipv6_only,
+            takes_unix: setting.takes_unix,
+            takes_addresses: setting.takes_addresses,
+            ..Setting::default()
+        }
+    }
+
     /// What becomes of odd names, as the codec has it.
     pub(crate) fn odd_names(&self) -> pointsman_http::OddNames<'_> {
         match self.odd_names {

@@ -34,6 +34,10 @@ impl Request {
         let Request { bytes, head } = &mut request;
         if is_http2 {
             head.is_of_http2().map_err(NoRequest::Refused)?;
+            for line in head.lines_mut().iter_mut().filter(|line| line.is_named(b"te", bytes)) {
+                (line.hidden, line.dropped) = (true, true);
+                notes.push("`TE` is taken away: in HTTP/2 it is about the connection".to_owned());
+            }
         }
         head.settle_odd_names(bytes, odd_names).map_err(NoRequest::Refused)?;
         let is_taken_away = |line: &&HeaderLine| line.kind == HeaderKind::Odd && line.hidden;

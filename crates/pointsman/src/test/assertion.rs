@@ -6,14 +6,14 @@ use pointsman_analysis::{Effort, Finding, Proof, prove};
 use pointsman_rules::Assertion;
 
 use super::suite::{Suite, TestFile};
-use super::trial::{Verdict, setting};
+use super::trial::Verdict;
 use crate::check::meaning::STEPS;
 
 /// The assertions of a file with what became of them, in the order of its text.
 pub(super) fn all<'f>(suite: &Suite, file: &'f TestFile) -> impl Iterator<Item = (&'f Assertion, Verdict)> {
     let proofs = match file.assertions.list.as_slice() {
         [] => Vec::new(),
-        _ => prove(&suite.program, &file.assertions, &setting(&suite.place), Effort::new(STEPS)),
+        _ => prove(&suite.program, &file.assertions, &suite.place.known(), Effort::new(STEPS)),
     };
     let verdict = |assertion: &Assertion, proof: &Proof| match proof {
         Proof::Holds(_) => Verdict::Passed,

@@ -12,7 +12,7 @@ use self::notes::{Shown, Untold};
 
 use super::coverage::Coverage;
 use super::suite::Suite;
-use super::trial::{self, Decided, Verdict, setting};
+use super::trial::{self, Decided, Verdict};
 use crate::check::plural;
 
 /// Steps of the analyst for one rule set; it takes seconds to use them up.
@@ -47,7 +47,7 @@ enum Rank {
 impl Generated {
     /// At most so many tests. Each is asked about before it is written, and again as it is written.
     pub(super) fn of(suite: &Suite, tests_max: usize) -> Generated {
-        let samples = samples(&suite.program, &setting(&suite.place), Effort::new(STEPS));
+        let samples = samples(&suite.program, &suite.place.known(), Effort::new(STEPS));
         let (mut drafts, mut untold) = drafts(suite, &samples);
         untold.extend(samples.missing.iter().map(|missing| Untold::of_missing(&suite.program, missing)));
         let left_out = drafts.len().saturating_sub(tests_max);

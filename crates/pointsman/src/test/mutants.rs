@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::coverage::percent;
 use super::suite::Suite;
-use super::trial::{self, setting};
+use super::trial;
 use crate::check::plural;
 use crate::explain::report::shown;
 
@@ -195,7 +195,7 @@ fn decides_alike(suite: &Suite, mutants: &Mutants, mutant: &Mutant) -> bool {
     let compiled = pointsman_rules::compile_for(&text, &suite.targets, suite.place.protocol.scope());
     let Ok(compiled) = compiled else { return false };
     let program = Arc::new(compiled.program);
-    let setting = setting(&suite.place);
+    let setting = suite.place.known();
     let [old, new] = [&suite.program, &program]
         .map(|program| RuleSide { program, default_pool: setting.default_pool.as_deref() });
     differences(old, new, &setting, Effort::new(COMPARED_STEPS)).decide_alike()

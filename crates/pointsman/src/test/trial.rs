@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use pointsman_analysis::{Ends, Proxy, ProxyHeader, Sample, Setting};
+use pointsman_analysis::{Ends, Proxy, Sample};
 use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
@@ -49,32 +49,6 @@ impl Verdict {
             Verdict::Impossible(sentence) => Some(sentence),
             Verdict::Never(error) => Some(&error.message),
         }
-    }
-}
-
-/// What is known of requests where tests are asked about: what [`Place::setting`] says of a listener that reads requests. Of
-/// connections it is known where they come from and to, and of rules by themselves nothing but how paths are read.
-pub(super) fn setting(place: &Place) -> Setting {
-    let of_place = place.setting();
-    if place.listener.is_empty() {
-        return Setting { path_options: of_place.path_options, ..Setting::default() };
-    }
-    if place.protocol == Protocol::Http {
-        return of_place;
-    }
-    // Nobody writes there in a head whom he speaks for.
-    let is_proxied = of_place.proxy_header == ProxyHeader::Required;
-    Setting {
-        path_options: of_place.path_options,
-        trusted_proxies: if is_proxied { of_place.trusted_proxies } else { Vec::new() },
-        trusts_unix: of_place.trusts_unix && is_proxied,
-        may_trust_others: false,
-        proxy_header: of_place.proxy_header,
-        binds: of_place.binds,
-        ipv6_only: of_place.ipv6_only,
-        takes_unix: of_place.takes_unix,
-        takes_addresses: of_place.takes_addresses,
-        ..Setting::default()
     }
 }
 
@@ -202,7 +176,7 @@ fn asked<R>(
     evidence: Evidence,
     ask: impl FnOnce(Said<'_>, &Asked<'_>) -> R,
 ) -> Result<R, Verdict> {
-    let (said, setting) = (Said(test), setting(place));
+    let (said, setting) = (Said(test), place.known());
     if place.protocol != Protocol::Http {
         let hello = (place.protocol == Protocol::TlsPassthrough).then(|| said.hello());
         let ends = said.ends(&setting, hello.is_some())?;
