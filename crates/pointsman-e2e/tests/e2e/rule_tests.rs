@@ -221,7 +221,12 @@ fn what_never_comes_to_a_listener() {
     let of_unix = "bind = \"unix:shop.sock\"";
     let behind = "proxy_protocol = \"required\"\ntrusted_proxies = [\"10.0.0.0/8\"]";
     let of_lines = "trusted_proxies = [\"10.0.0.0/8\"]";
-    let rows: [(&str, &str, &[&str]); 14] = [
+    let rows: [(&str, &str, &[&str]); 15] = [
+        (
+            both,
+            "srcip ::1",
+            &["`srcip` is never `::1` here", "help: both ends of a connection are of one family"],
+        ),
         (both, "dstport 8081", &[]),
         (both, "dstport 80", &["`dstport` is never `80` here", "help: it is `8080` or `8081`", "^^^^^^^"]),
         (both, "srcip absent", &["`srcip` is never absent here"]),

@@ -23,6 +23,11 @@ pub(super) fn never(test: Said<'_>, said: &[Told], never: &NeverAgreed, setting:
         Odds::Several => format!("`{field}` is never {} beside what is said before it", shown(values)),
         Odds::Itself | Odds::Listener => format!("`{field}` is never {} here", shown(values)),
     };
+    let is_of_ends = match never.with {
+        Odds::Listener => !values.is_empty(),
+        Odds::Field(other) => said.get(other).is_some_and(|(field, _)| *field == Field::DstIp),
+        Odds::Itself | Odds::Several => false,
+    };
     let help = match (never.with, field) {
         (Odds::Itself, Field::TlsSni) => {
             Some("it is a name of DNS in lower case, such as `shop.example`, and no address".to_owned())
@@ -33,6 +38,9 @@ pub(super) fn never(test: Said<'_>, said: &[Told], never: &NeverAgreed, setting:
         (Odds::Itself, Field::SrcPort | Field::DstPort) => Some("a port is from 1 to 65535".to_owned()),
         (_, Field::SrcIp) if setting.proxy_header == ProxyHeader::Required => {
             Some("the listener lets nobody in but its `trusted_proxies`".to_owned())
+        }
+        (_, Field::SrcIp) if never.instead.is_empty() && is_of_ends => {
+            Some("both ends of a connection are of one family: IPv4 or IPv6".to_owned())
         }
         (_, Field::ClientIp | Field::Header(_)) if never.instead.is_empty() => {
             Some("only `trusted_proxies` are believed when they name a client".to_owned())
