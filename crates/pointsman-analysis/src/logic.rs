@@ -5,6 +5,7 @@
 //! nothing, and what it finds is made into a request, which the rules are asked about.
 
 mod about;
+mod bounds;
 mod difference;
 mod doubt;
 mod findings;
@@ -12,6 +13,7 @@ mod given;
 mod lemmas;
 mod meetings;
 mod misses;
+mod onward;
 mod pairs;
 mod proofs;
 mod question;

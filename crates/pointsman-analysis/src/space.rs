@@ -19,6 +19,7 @@ mod single;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod tuples;
 
 use pointsman_rules::Field;
 

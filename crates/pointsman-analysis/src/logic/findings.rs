@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pointsman_rules::{Block, Condition, Exit, Program, Rule, RuleIndex, Severity, Span};
 
 use super::doubt::{Doubt, InDoubt, by_doubt};
+use super::onward::Onward;
 use super::question::{Analyst, Answer, Question, Way};
 use super::rooms::{Rooms, Standing};
 use super::states::States;
@@ -124,6 +125,8 @@ pub(super) struct Report<'p> {
     pub(super) program: &'p Arc<Program>,
     pub(super) analyst: Analyst<'p>,
     pub(super) findings: Vec<Finding>,
+    /// What the requests of rules that are reached show.
+    pub(super) onward: Onward,
     /// Rules of which it was not settled whether they are ever reached.
     unsettled: Vec<(u32, Doubt)>,
     /// The same of else blocks.
@@ -138,6 +141,7 @@ impl<'p> Report<'p> {
             program,
             analyst: Analyst::new(program, setting, effort),
             findings: Vec::new(),
+            onward: Onward::default(),
             unsettled: Vec::new(),
             unsettled_else: Vec::new(),
             unsettled_redundant: Vec::new(),
@@ -155,7 +159,7 @@ impl<'p> Report<'p> {
         let answer = self.ask(index, States::TRUE);
         let is_live = matches!(answer, Answer::Yes(_));
         match answer {
-            Answer::Yes(_) => {}
+            Answer::Yes(witness) => self.look_on(index, &witness),
             Answer::Unknown(doubt) => self.unsettled.push((index, doubt)),
             Answer::No(others) if others.is_empty() || self.analyst.is_never_true(index) => {
                 let message = format!("the condition of {} is never true", self.name(index));

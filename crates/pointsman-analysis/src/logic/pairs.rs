@@ -200,15 +200,24 @@ impl Report<'_> {
             Answer::No(_) => return Pair::Nothing,
             Answer::Unknown(doubt) => return Pair::Unknown(doubt),
         };
-        let mut without = |rule: u32, other: u32| {
-            let removed = Some((other, States::NOT_TRUE));
-            self.analyst.ask(Question { rule, states: States::TRUE, removed, way: Way::Apart })
-        };
-        match (without(first, second), without(second, first)) {
-            (Answer::Yes(_), Answer::Yes(_)) => Pair::Conflict(witness),
-            (Answer::No(_), Answer::Yes(_)) => Pair::Exception(witness),
-            (Answer::Unknown(doubt), _) | (_, Answer::Unknown(doubt)) => Pair::Unknown(doubt),
-            (_, Answer::No(_)) => Pair::Nothing,
+        match (self.has_its_own(first, second), self.has_its_own(second, first)) {
+            (Ok(true), Ok(true)) => Pair::Conflict(witness),
+            (Ok(false), Ok(true)) => Pair::Exception(witness),
+            (Err(doubt), _) | (_, Err(doubt)) => Pair::Unknown(doubt),
+            (_, Ok(false)) => Pair::Nothing,
+        }
+    }
+
+    /// Whether the condition of a rule is true of some request of which that of another one is not.
+    fn has_its_own(&mut self, rule: u32, other: u32) -> Result<bool, Doubt> {
+        if self.onward.is_apart(rule, other) {
+            return Ok(true);
+        }
+        let removed = Some((other, States::NOT_TRUE));
+        match self.analyst.ask(Question { rule, states: States::TRUE, removed, way: Way::Apart }) {
+            Answer::Yes(_) => Ok(true),
+            Answer::No(_) => Ok(false),
+            Answer::Unknown(doubt) => Err(doubt),
         }
     }
 

@@ -3,6 +3,7 @@
 pub(super) mod across;
 mod around;
 mod arrivals;
+mod barring;
 mod came;
 mod exclusions;
 mod giving_up;
@@ -28,6 +29,7 @@ use pointsman_view::{BodyPaths, RequestView};
 
 use self::across::Across;
 use self::arrivals::Arriving;
+use self::barring::Barring;
 use self::came::{Came, came};
 pub(super) use self::near::Original;
 use self::of_field::OfField;
@@ -48,6 +50,13 @@ use crate::witness::{Setting, Unrealisable, Witness, realise, with_subject};
 const QUESTION_STEPS: u64 = 2_000_000;
 /// Asking the rules about a request takes about so many steps, and one more for eight rules that are asked one by one.
 const REQUEST_STEPS: u64 = 200;
+/// So many rules that stop a request are taken into account one by one. Who meets more meets many: of these each time as
+/// many are as there are, or as the question before has met.
+const ONE_BY_ONE_MAX: usize = 2;
+/// Not more than so many at once.
+const AT_ONCE_MAX: usize = 1024;
+/// Looking for one of them takes about so many steps.
+const FURTHER_STEPS: u64 = 8;
 /// So many answers about fields are kept.
 const SOLVED_MAX: usize = 100_000;
 
@@ -100,8 +109,12 @@ pub(super) struct Analyst<'p> {
     lemmas: Lemmas,
     /// Values that were found for tests of one field.
     solved: HashMap<Lemma, Values>,
-    truths: Truths,
-    effort: Effort,
+    pub(super) truths: Truths,
+    /// How many rules had to be taken into account for the last request that was found.
+    met: usize,
+    /// The rules that left nothing for questions before.
+    barring: Barring,
+    pub(super) effort: Effort,
     /// The two programs that it is made of, where it is.
     pub(super) across: Option<Across<'p>>,
     /// What is true of every request that the listener lets in.
@@ -138,6 +151,8 @@ impl<'p> Analyst<'p> {
             lemmas: Lemmas::default(),
             solved: HashMap::new(),
             truths: Truths::default(),
+            met: 0,
+            barring: Barring::default(),
             effort,
             across: None,
             always: solving::Always::of(setting),
@@ -157,16 +172,22 @@ impl<'p> Analyst<'p> {
         patterns: &[Pattern],
     ) -> Answer {
         let mut effort = self.effort.part(QUESTION_STEPS);
-        let (answer, _) = Trial::of(self, question, also, patterns).run(&mut effort);
+        let answer = self.barred_as_before(question, also, patterns, &mut effort).unwrap_or_else(|| {
+            let (answer, _) = Trial::of(self, question, also, patterns).run(&mut effort);
+            answer
+        });
+        if let Answer::No(rules) = &answer {
+            self.barring.note(question, rules);
+        }
         self.effort.give_back(effort);
         answer
     }
 
     /// What becomes of a request that was made for a question about one program.
-    fn came(&mut self, question: Question, witness: &Witness) -> Option<Came> {
+    fn came(&mut self, question: Question, further_max: usize, witness: &Witness) -> Option<Came> {
         let (program, walk, truths) = (self.program, &self.walk, &mut self.truths);
         let came = with_subject(program, &self.paths, witness, self.setting, |subject| {
-            came(question, program, walk, subject, truths)
+            came(question, further_max, program, walk, subject, truths)
         });
         came.flatten()
     }
@@ -219,7 +240,7 @@ impl<'p> Analyst<'p> {
 /// A question on the way to its answer.
 struct Trial<'a, 'p> {
     analyst: &'a mut Analyst<'p>,
-    world: World,
+    world: World<'p>,
     question: Question,
     /// What other conditions are to come to, whatever becomes of the request.
     also: Vec<(&'p Condition, States)>,
@@ -277,8 +298,8 @@ impl<'a, 'p> Trial<'a, 'p> {
         if let Some((removed, states)) = question.removed {
             trial.require(removed, states, &[yes]);
         }
-        for (condition, states) in also {
-            let literal = trial.world.require(condition, *states);
+        for (condition, states) in also.iter().copied() {
+            let literal = trial.world.require(condition, states);
             trial.world.clause(vec![literal]);
         }
         patterns.iter().for_each(|pattern| trial.forbid(pattern));
@@ -349,10 +370,11 @@ impl<'a, 'p> Trial<'a, 'p> {
     /// What matters, field by field.
     fn fields(&self, matters: &Matters<'p>) -> Vec<OfField<'p>> {
         let mut fields: Vec<OfField<'p>> = Vec::new();
+        let mut places = HashMap::new();
         for (test, states) in matters.each() {
             let Some(wanted) = states.wanted() else { continue };
             let asked = self.analyst.same(&test.field);
-            let place = fields.iter().position(|field| field.asked == asked).unwrap_or(fields.len());
+            let place = *places.entry(asked).or_insert(fields.len());
             if place == fields.len() {
                 fields.push(OfField { asked, named: Vec::new(), tests: Vec::new(), states: Vec::new() });
             }
@@ -364,7 +386,8 @@ impl<'a, 'p> Trial<'a, 'p> {
                 field.states.push((test.number(), states));
             }
         }
-        let within = fields.iter().flat_map(|field| fields.iter().filter_map(|part| field.with(part)));
+        let wide = fields.iter().filter(|field| field.may_have_others());
+        let within = wide.flat_map(|field| fields.iter().filter_map(|part| field.with(part)));
         let within: Vec<_> = within.collect();
         fields.extend(within);
         fields
@@ -402,20 +425,26 @@ impl<'a, 'p> Trial<'a, 'p> {
         let one_by_one = if is_slow { u64::from(walk.len()) } else { 0 };
         effort.take(REQUEST_STEPS + one_by_one / 8);
         let analyst = &mut *self.analyst;
+        let met = self.active.len();
+        let further_max = if met < ONE_BY_ONE_MAX { 0 } else { met.max(analyst.met).min(AT_ONCE_MAX) };
         let witness = realise(sketch, analyst.setting)?;
         let came = match (&analyst.across, question.way) {
             (Some(across), Way::Across) => {
                 across.came(question, self.patterns, &witness, analyst.setting, &mut analyst.truths)
             }
-            _ => analyst.came(question, &witness),
+            _ => analyst.came(question, further_max, &witness),
         };
         Ok(match came {
             Some(Came::There) => {
                 let given = analyst.given.as_ref();
                 let holds = given.is_none_or(|given| given.holds(&witness, analyst.setting));
+                analyst.met = met;
                 (holds && self.fits_beside(&witness)).then(|| Try::Done(witness, sketch.clone()))
             }
-            Some(Came::Stopped { by, jumped }) => self.learn_of(by, jumped, effort).then_some(Try::Again),
+            Some(Came::Stopped(stop)) => {
+                effort.take(FURTHER_STEPS * stop.further.len() as u64);
+                self.learn_of(stop, effort).then_some(Try::Again)
+            }
             None => None,
         })
     }

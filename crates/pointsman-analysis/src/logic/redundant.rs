@@ -72,6 +72,9 @@ impl Report<'_> {
         if rule.is_some_and(looks_into_bodies) {
             return Change::Something;
         }
+        if self.onward.ends_otherwise(index) {
+            return Change::Something;
+        }
         let end = self.analyst.walk.len();
         let removed = Some((index, States::TRUE));
         let question = Question { rule: end, states: States::ALL, removed, way: Way::Otherwise };

@@ -6,6 +6,7 @@ mod examples;
 mod handshakes;
 mod listeners;
 pub(super) mod networks;
+mod hidden;
 mod proofs;
 pub(super) mod requests;
 
@@ -32,6 +33,9 @@ const TESTS: &[&str] = &[
     r#"header["a"] in ["x", "y"]"#,
     r#"header["a"] exists"#,
     r#"header["a"] > 5"#,
+    r#"header["a"] > 2"#,
+    r#"header["a"] <= 5"#,
+    r#"all(header["a"]) > 2"#,
     r#"header["a"] in [(2..6), 7]"#,
     r#"all(header["a"]) == "y""#,
     r#"first(header["a"]) == "x""#,

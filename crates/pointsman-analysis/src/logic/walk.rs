@@ -97,6 +97,11 @@ impl Walk {
         self.jumps.first().is_some_and(|jump| jump.from < target)
     }
 
+    /// Whether a rule behind one jumps, or it does itself.
+    pub(super) fn jumps_behind(&self, rule: u32) -> bool {
+        self.jumps.last().is_some_and(|jump| jump.from >= rule)
+    }
+
     /// How many rules there are, the final `else:` among them.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
@@ -193,6 +198,18 @@ impl Walk {
         }
     }
 
+    /// The next rule behind one that would stop a subject: the one behind the last where none does, and nothing where they do
+    /// not decide for want of something.
+    pub(super) fn next_stop<S: Subject + ?Sized>(
+        &self,
+        program: &Program,
+        subject: &S,
+        behind: u32,
+        truths: &mut Truths,
+    ) -> Option<u32> {
+        self.decided_by(&program.decide_behind(RuleIndex(behind), subject, truths))
+    }
+
     /// The same without one rule, where none jumps and it is known which decides with that rule.
     fn follow_without<S: Subject + ?Sized>(
         &self,
@@ -245,19 +262,10 @@ impl Walk {
         removed: u32,
         truths: &mut Truths,
     ) -> (Instead, Vec<u32>) {
-        let end = self.block(program, removed, truth(program, removed, subject)).map(|block| &block.exit);
-        if self.jumps.last().is_none_or(|jump| jump.from < removed) {
-            let decision = program.decide_behind(RuleIndex(removed), subject, truths);
-            let instead = match (decision.by, decision.outcome, end) {
-                (DecidedBy::Rule { index, .. }, Outcome::Terminal(other), Some(Exit::Terminal(one)))
-                    if one == other && decision.effects.is_empty() =>
-                {
-                    Instead::Same(index.0)
-                }
-                _ => Instead::Other,
-            };
-            return (instead, Vec::new());
+        if !self.jumps_behind(removed) {
+            return (self.behind(program, subject, removed, truths).0, Vec::new());
         }
+        let end = self.block(program, removed, truth(program, removed, subject)).map(|block| &block.exit);
         let (mut at, mut jumped) = (removed + 1, Vec::new());
         while at < self.len() {
             let on = truth(program, at, subject);
@@ -282,6 +290,27 @@ impl Walk {
             }
         }
         (Instead::Other, jumped)
+    }
+
+    /// The same where none of them jumps; and the next rule that stops it, as [`Self::next_stop`] has it.
+    pub(super) fn behind<S: Subject + ?Sized>(
+        &self,
+        program: &Program,
+        subject: &S,
+        removed: u32,
+        truths: &mut Truths,
+    ) -> (Instead, Option<u32>) {
+        let end = self.block(program, removed, truth(program, removed, subject)).map(|block| &block.exit);
+        let decision = program.decide_behind(RuleIndex(removed), subject, truths);
+        let instead = match (decision.by, decision.outcome, end) {
+            (DecidedBy::Rule { index, .. }, Outcome::Terminal(other), Some(Exit::Terminal(one)))
+                if one == other && decision.effects.is_empty() =>
+            {
+                Instead::Same(index.0)
+            }
+            _ => Instead::Other,
+        };
+        (instead, self.decided_by(&decision))
     }
 
     fn step_of<S: Subject + ?Sized>(&self, rule: u32, program: &Program, subject: &S) -> Step {

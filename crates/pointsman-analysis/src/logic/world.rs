@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use batsat::{Callbacks, ClauseKind, Lit, Solver, SolverInterface, SolverOpts, lbool};
 use pointsman_rules::{Condition, Field, Op, Over, Test, pace};
 
+use super::bounds::{Beside, Bounds};
 use super::lemmas::{Lemma, Lemmas};
 use super::states::States;
 use crate::Effort;
@@ -13,11 +14,12 @@ use crate::Effort;
 const LEARNT_MAX: u64 = 20_000;
 
 /// What conditions there are, as far as a question needs them. Each rule that plays a part is an assumption.
-pub(super) struct World {
+pub(super) struct World<'p> {
     solver: Solver<Patience>,
     /// Holds always.
     yes: Lit,
     tests: BTreeMap<u32, Known>,
+    bounds: Bounds<'p, Known>,
     /// Tests that no lemma was looked up for.
     fresh: Vec<u32>,
 }
@@ -38,12 +40,12 @@ pub(super) enum Said {
     GaveUp,
 }
 
-impl World {
-    pub(super) fn new() -> World {
+impl<'p> World<'p> {
+    pub(super) fn new() -> World<'p> {
         let mut solver = Solver::new(SolverOpts::default(), Patience::default());
         let yes = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![yes]);
-        World { solver, yes, tests: BTreeMap::new(), fresh: Vec::new() }
+        World { solver, yes, tests: BTreeMap::new(), bounds: Bounds::default(), fresh: Vec::new() }
     }
 
     /// What holds always.
@@ -61,7 +63,7 @@ impl World {
     }
 
     /// A literal that holds only where the condition comes to one of `states`.
-    pub(super) fn require(&mut self, condition: &Condition, states: States) -> Lit {
+    pub(super) fn require(&mut self, condition: &'p Condition, states: States) -> Lit {
         if states == States::ALL {
             return self.yes;
         }
@@ -94,7 +96,7 @@ impl World {
         }
     }
 
-    fn require_test(&mut self, test: &Test, states: States) -> Lit {
+    fn require_test(&mut self, test: &'p Test, states: States) -> Lit {
         let known = self.know(test);
         match states {
             States::TRUE => known.is_true,
@@ -106,7 +108,7 @@ impl World {
         }
     }
 
-    fn know(&mut self, test: &Test) -> Known {
+    fn know(&mut self, test: &'p Test) -> Known {
         if let Some(known) = self.tests.get(&test.number()) {
             return *known;
         }
@@ -116,7 +118,16 @@ impl World {
         let known = Known { is_true, is_false };
         self.tests.insert(test.number(), known);
         self.fresh.push(test.number());
+        let Beside { weaker, stronger } = self.bounds.insert(test, known);
+        weaker.into_iter().for_each(|weaker| self.follows(known, weaker));
+        stronger.into_iter().for_each(|stronger| self.follows(stronger, known));
         known
+    }
+
+    /// Where one test is true another one is, and where that is false the one is.
+    fn follows(&mut self, from: Known, test: Known) {
+        self.clause(vec![!from.is_true, test.is_true]);
+        self.clause(vec![!test.is_false, from.is_false]);
     }
 
     fn all(&mut self, parts: Vec<Lit>) -> Lit {
@@ -235,7 +246,7 @@ impl World {
 
     /// Adds to `matters` what tests have to come to, as they do in the model, for the condition to come to one of
     /// `states`, which it does in the model.
-    pub(super) fn choose<'p>(&self, condition: &'p Condition, states: States, matters: &mut Matters<'p>) {
+    pub(super) fn choose(&self, condition: &'p Condition, states: States, matters: &mut Matters<'p>) {
         if states == States::ALL {
             return;
         }

@@ -194,6 +194,11 @@ impl Words {
         all
     }
 
+    /// Whether there is no text.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
     fn ends(&self, node: u32) -> bool {
         self.ends.get(node as usize).copied().unwrap_or_default()
     }
@@ -213,7 +218,7 @@ impl Machine {
         match self {
             Machine::Table(_) | Machine::Lazy(_) => Table::START,
             Machine::Words(words) => {
-                if words.ends.is_empty() {
+                if words.is_empty() {
                     OFF
                 } else {
                     0

@@ -1,8 +1,9 @@
 //! The shortest text that several automata agree on.
 
-use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use super::automata::Machine;
+use super::tuples::Tuples;
 use crate::Effort;
 
 /// Places that are looked at in one search.
@@ -31,7 +32,7 @@ pub(super) enum Found {
 
 /// The shortest text on which all come to what is wanted of them; of several, one that can be read.
 pub(super) fn shortest(members: &[Member], effort: &mut Effort) -> Found {
-    let first: Box<[u32]> = members.iter().map(|member| member.machine.start()).collect();
+    let first: Vec<u32> = members.iter().map(|member| member.machine.start()).collect();
     match is_wanted(members, &first) {
         Some(true) => return Found::Word(Vec::new()),
         Some(false) => {}
@@ -39,26 +40,31 @@ pub(super) fn shortest(members: &[Member], effort: &mut Effort) -> Found {
     }
     let bytes = samples(members);
     let cost: u64 = members.iter().map(|member| member.machine.cost()).sum();
-    let mut known = HashSet::from([first.clone()]);
-    // Each place with the one that it was reached from, and by which byte.
-    let mut places: Vec<(Box<[u32]>, usize, u8)> = vec![(first, 0, 0)];
-    let mut at = 0;
-    while let Some((states, ..)) = places.get(at).cloned() {
+    let mut places = Tuples::of_width(members.len());
+    places.insert(&first);
+    // By place: the one that it was reached from, and by which byte.
+    let mut ways: Vec<(usize, u8)> = vec![(0, 0)];
+    let (mut states, mut next, mut at) = (first, Vec::new(), 0);
+    while let Some(place) = places.get(at) {
+        states.clear();
+        states.extend_from_slice(place);
         if !effort.take(bytes.len() as u64 * cost) {
             return Found::Unknown;
         }
         for byte in &bytes {
-            let Some(next) = step(members, &states, *byte) else { continue };
+            if !step(members, &states, *byte, &mut next) {
+                continue;
+            }
             match is_wanted(members, &next) {
-                Some(true) => return Found::Word(word(&places, at, *byte)),
+                Some(true) => return Found::Word(word(&ways, at, *byte)),
                 Some(false) => {}
                 None => return Found::Unknown,
             }
-            if known.insert(next.clone()) {
-                places.push((next, at, *byte));
+            if places.insert(&next) {
+                ways.push((at, *byte));
             }
         }
-        if places.len() > PLACES_MAX {
+        if ways.len() > PLACES_MAX {
             return Found::Unknown;
         }
         at += 1;
@@ -66,13 +72,14 @@ pub(super) fn shortest(members: &[Member], effort: &mut Effort) -> Found {
     Found::Nothing
 }
 
-/// Nothing where one of them cannot come to what is wanted any more.
-fn step(members: &[Member], states: &[u32], byte: u8) -> Option<Box<[u32]>> {
-    let step = |(member, state): (&Member, &u32)| {
-        let next = member.machine.step(*state, member.read(byte));
-        member.machine.may_come_to(next, member.taken).then_some(next)
-    };
-    members.iter().zip(states).map(step).collect()
+/// Where a byte leads to; false where one of them cannot come to what is wanted any more.
+fn step(members: &[Member], states: &[u32], byte: u8, next: &mut Vec<u32>) -> bool {
+    next.clear();
+    members.iter().zip(states).all(|(member, state)| {
+        let state = member.machine.step(*state, member.read(byte));
+        next.push(state);
+        member.machine.may_come_to(state, member.taken)
+    })
 }
 
 /// Nothing where it is not known, or not known any more where the text has led.
@@ -88,10 +95,10 @@ fn is_wanted(members: &[Member], states: &[u32]) -> Option<bool> {
 }
 
 /// The way to a place, and one byte more.
-fn word(places: &[(Box<[u32]>, usize, u8)], mut at: usize, last: u8) -> Vec<u8> {
+fn word(ways: &[(usize, u8)], mut at: usize, last: u8) -> Vec<u8> {
     let mut word = vec![last];
     while at > 0
-        && let Some((_, from, byte)) = places.get(at)
+        && let Some((from, byte)) = ways.get(at)
     {
         word.push(*byte);
         at = *from;
@@ -102,13 +109,18 @@ fn word(places: &[(Box<[u32]>, usize, u8)], mut at: usize, last: u8) -> Vec<u8> 
 
 /// One byte, the most readable, of those that are alike to all.
 fn samples(members: &[Member]) -> Vec<u8> {
-    let mut known = HashSet::new();
-    let signature =
-        |byte: u8| members.iter().map(|member| member.machine.class(member.read(byte))).collect::<Vec<_>>();
-    let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
-    bytes.sort_by_key(|byte| readability(*byte));
-    bytes.retain(|byte| known.insert(signature(*byte)));
-    bytes
+    static BY_READABILITY: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
+        bytes.sort_by_key(|byte| readability(*byte));
+        bytes
+    });
+    let (mut known, mut classes) = (Tuples::of_width(members.len()), Vec::with_capacity(members.len()));
+    let is_new = |byte: &u8| {
+        classes.clear();
+        classes.extend(members.iter().map(|member| u32::from(member.machine.class(member.read(*byte)))));
+        known.insert(&classes)
+    };
+    BY_READABILITY.iter().copied().filter(is_new).collect()
 }
 
 fn readability(byte: u8) -> u8 {

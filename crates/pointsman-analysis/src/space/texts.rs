@@ -439,7 +439,8 @@ impl Walk {
             fold_case,
             taken,
         };
-        let left_out = self.left_out.iter().zip([false, true]).map(|(words, fold_case)| {
+        let left_out = self.left_out.iter().zip([false, true]).filter(|(words, _)| !words.is_empty());
+        let left_out = left_out.map(|(words, fold_case)| {
             let machine = Machine::Words(words.clone());
             Member { machine, fold_case, taken: false }
         });

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pointsman_rules::{Program, Truths};
 use pointsman_view::{BodyPaths, RequestView};
 
-use super::{Came, Pattern, Question};
+use super::came::{Came, Stop};
+use super::{Pattern, Question};
 use crate::logic::states::States;
 use crate::logic::walk::{Passage, Walk, truth};
 use crate::witness::{Setting, Witness, with_subject};
@@ -58,7 +59,7 @@ impl<'p> Across<'p> {
                 Came::There if patterns.iter().any(|pattern| self.fits(pattern, witness, setting)) => None,
                 came => Some(came),
             },
-            stopped @ Came::Stopped { .. } => Some(stopped),
+            stopped @ Came::Stopped(_) => Some(stopped),
         }
     }
 
@@ -109,7 +110,7 @@ impl<'p> Part<'p> {
             Passage::Arrived(state) => states.covers(state).then_some(Came::There),
             Passage::Stopped { by, jumped } => {
                 let jumped = jumped.into_iter().map(|rule| rule + self.first).collect();
-                Some(Came::Stopped { by: by + self.first, jumped })
+                Some(Came::Stopped(Stop { by: by + self.first, jumped, ..Stop::default() }))
             }
         }
     }

@@ -9,6 +9,7 @@ use batsat::Lit;
 use pointsman_rules::{Condition, Rule};
 
 use super::Trial;
+use super::came::Stop;
 use crate::Effort;
 use crate::logic::doubt::Doubt;
 use crate::logic::states::States;
@@ -179,11 +180,12 @@ impl<'p> Trial<'_, 'p> {
         states.covers(self.world.state_of(condition))
     }
 
-    /// A rule stopped a request that should have passed, behind some that jumped. Says whether there was something to
-    /// learn from that.
-    pub(super) fn learn_of(&mut self, rule: u32, jumped: Vec<u32>, effort: &mut Effort) -> bool {
+    /// A rule stopped a request that should have passed. Says whether there was something to learn from that.
+    pub(super) fn learn_of(&mut self, stop: Stop, effort: &mut Effort) -> bool {
+        let Stop { by: rule, jumped, further } = stop;
         if !self.active.contains_key(&rule) {
             self.activate(rule, effort);
+            self.activate_all(further, effort);
             return true;
         }
         // The solver thought that other jumps are taken.

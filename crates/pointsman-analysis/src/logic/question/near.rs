@@ -2,6 +2,7 @@
 
 use pointsman_rules::{Condition, Field, Place, Subject, Test};
 
+use super::came::Stop;
 use super::{Question, Trial, Way};
 use crate::Effort;
 use crate::logic::states::States;
@@ -187,10 +188,12 @@ impl<'p> Trial<'_, 'p> {
         });
         match passage.flatten() {
             Some(Passage::Arrived(state)) if question.states.covers(state) => Tried::Found(witness),
-            Some(Passage::Stopped { by, jumped }) => match self.learn_of(by, jumped, effort) {
-                true => Tried::Again,
-                false => Tried::Nothing,
-            },
+            Some(Passage::Stopped { by, jumped }) => {
+                match self.learn_of(Stop { by, jumped, ..Stop::default() }, effort) {
+                    true => Tried::Again,
+                    false => Tried::Nothing,
+                }
+            }
             _ => Tried::Nothing,
         }
     }

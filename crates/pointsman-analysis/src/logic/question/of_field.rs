@@ -1,6 +1,6 @@
 //! What matters of a request, field by field.
 
-use pointsman_rules::{Field, Over, Test};
+use pointsman_rules::{Field, JsonStep, Over, Place, Test};
 
 use crate::logic::lemmas::Lemma;
 use crate::logic::states::States;
@@ -20,6 +20,16 @@ pub(super) struct OfField<'p> {
 }
 
 impl<'p> OfField<'p> {
+    /// Whether it may have all values of another one.
+    pub(super) fn may_have_others(&self) -> bool {
+        let Field::Payload(payload) = self.asked else { return false };
+        match &payload.place {
+            Place::Xml(_) => true,
+            Place::Json(steps) => steps.contains(&JsonStep::Each),
+            Place::Form(_) | Place::Size => false,
+        }
+    }
+
     /// Of a field that has all values of another: the same with what some value of that is to satisfy.
     pub(super) fn with(&self, part: &OfField<'p>) -> Option<OfField<'p>> {
         let (Field::Payload(all), Field::Payload(some)) = (self.asked, part.asked) else { return None };

@@ -69,7 +69,7 @@ impl Trial<'_, '_> {
     }
 
     /// Whether these assumptions alone leave nothing, and which of them then.
-    fn falls(&mut self, assumptions: &[Lit], effort: &mut Effort) -> Option<Vec<Lit>> {
+    pub(super) fn falls(&mut self, assumptions: &[Lit], effort: &mut Effort) -> Option<Vec<Lit>> {
         loop {
             self.world.learn(&self.analyst.lemmas);
             match self.world.solve(assumptions, effort) {
