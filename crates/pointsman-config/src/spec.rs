@@ -223,13 +223,7 @@ impl ListenerSpec {
             body_kind: body_kind(section.word("body_kind")),
             body_kind_at: section.has("body_kind").then(|| section.place("body_kind")),
             pipeline: pipeline(section.word("pipeline")),
-            upgrades: match section.has("upgrades") {
-                true => {
-                    let protocols = section.parsed_list("upgrades", notation::upgrade).into_iter();
-                    protocols.map(|protocol| protocol.value).collect()
-                }
-                false => vec![Box::from(notation::WEBSOCKET)],
-            },
+            upgrades: upgrades(section),
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
             body_limits: limits.as_ref().map(BodyLimits::read).unwrap_or_default(),
             hold_bytes_max_at: limits
@@ -373,6 +367,15 @@ fn trusted(written: &[Spanned<Trusted>]) -> (Vec<IpNet>, bool) {
         Trusted::Unix => None,
     });
     (networks.collect(), written.iter().any(|trusted| trusted.value == Trusted::Unix))
+}
+
+/// The protocols that a connection may change to.
+fn upgrades(section: &Section<'_>) -> Vec<Box<str>> {
+    if !section.has("upgrades") {
+        return vec![Box::from(notation::WEBSOCKET)];
+    }
+    let protocols = section.parsed_list("upgrades", notation::upgrade).into_iter();
+    protocols.map(|protocol| protocol.value).collect()
 }
 
 fn forwarded_mode(word: &str) -> ForwardedMode {

@@ -4,9 +4,9 @@ mod about;
 mod arrivals;
 mod examples;
 mod handshakes;
+mod hidden;
 mod listeners;
 pub(super) mod networks;
-mod hidden;
 mod proofs;
 pub(super) mod requests;
 
