@@ -165,6 +165,10 @@ impl<'p> Report<'p> {
                 let message = format!("the condition of {} is never true", self.name(index));
                 self.add(Code::Contradiction, index, &[], message, None);
             }
+            // Whether it is never true whatever rules stand before it was not settled.
+            Answer::No(_) if self.analyst.is_used_up() => {
+                self.unsettled.push((index, self.analyst.used_up()));
+            }
             Answer::No(others) => {
                 self.never_true(index, others);
                 return false;
