@@ -82,7 +82,7 @@ mod tests {
     fn dead_links_are_found() {
         let there = (
             "docs/reference/metrics.md",
-            "# Metrics\n## What is `B`?\n```sh\n# no heading\n```\n## Of [it](x.md)\n",
+            "# Metrics\n## What is `B`?\n```sh\n# no heading\n```\n## Of [it](metrics.md)\n",
         );
         let good = "# F\n# F\n[a](reference/metrics.md#what-is-b) [c](../docs/) [d](https://example.org/x) [e](#f-1)";
         assert_eq!(found(check, &[there, ("docs/a.md", good)]).len(), 0);

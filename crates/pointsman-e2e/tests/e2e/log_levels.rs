@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pointsman_e2e::{Client, Origin, Setup, Switch};
+use pointsman_e2e::{Client, Origin, Setup, Switch, until};
 use serde_json::{Value, json};
 
 pointsman_e2e::for_threads!(
@@ -60,9 +60,12 @@ fn as_configured(threads: usize) {
     switch.wait_for_line("reload refused:");
     write("info");
     switch.wait_for_line("reloaded generation=5");
+    let audits = || switch.said().matches("audit who=deploy ").count();
+    // The last of them comes behind the reload.
+    until("all are audited", || (audits() >= 5).then_some(()));
     let said = switch.said();
     assert!(!said.contains("reloaded generation=2") && !said.contains("reloaded generation=4"), "{said}");
-    assert_eq!(said.matches("audit who=deploy ").count(), 5, "{said}");
+    assert_eq!(audits(), 5, "{said}");
 }
 
 /// It holds over reloads until the configuration says another one, or null is set.

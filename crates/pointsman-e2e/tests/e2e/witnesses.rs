@@ -58,6 +58,10 @@ impl Stand {
         let explained: Value = serde_json::from_str(&finished.stdout).expect("JSON");
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let decision = &explained["decision"];
+        // What is malformed behind the byte at which it was decided: all of it is here at once, and refused.
+        if !decision["refused"].is_null() {
+            return None;
+        }
         let is_refused_at_once = explained["request"].is_null();
         assert!(!is_refused_at_once, "the codec refuses it: {words:?}\n{request}\n{}", finished.output());
         Some(Explained { rule: text(&decision["rule"]), action: text(&decision["action"]) })
@@ -110,7 +114,7 @@ fn sources() -> Vec<(PathBuf, String)> {
 fn items(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in text.lines() {
-        let begins = !line.is_empty() && !line.starts_with([' ', '}', '#']);
+        let begins = !line.is_empty() && !line.starts_with([' ', ')', '}', '#']);
         match items.last_mut() {
             Some(last) if !begins => *last += &format!("{line}\n"),
             _ => items.push(format!("{line}\n")),
@@ -124,9 +128,10 @@ fn without(text: &str, label: &str) -> Option<String> {
     let begins = |item: &String| item.lines().any(|line| line.starts_with(&format!("{label}:")));
     let items = items(text);
     let rest: String = items.iter().filter(|item| !begins(item)).map(String::as_str).collect();
-    let is_named =
-        ["goto ", "conflict(", "expect "].iter().any(|word| rest.contains(&format!("{word}{label}")));
-    (items.iter().any(begins) && label != "else" && !is_named).then_some(rest)
+    let is_of_name = |byte: char| byte.is_ascii_alphanumeric() || byte == '_' || byte == '-';
+    let is_named = rest.split(|byte: char| !is_of_name(byte)).any(|word| word == label);
+    let stands = label != "else" && !is_named && !labels(&rest).is_empty();
+    (items.iter().any(begins) && stands).then_some(rest)
 }
 
 fn labels(text: &str) -> Vec<String> {
