@@ -1,18 +1,22 @@
 //! Which rules leave no request, where no values are left to try.
 
 use batsat::Lit;
+use pointsman_rules::Field;
 
-use super::{Answer, Question, Trial, Way};
+use super::{Answer, Question, Trial, Try, Way};
 use crate::Effort;
-use crate::logic::world::Said;
+use crate::logic::world::{Matters, Said};
 use crate::space::Solved;
+use crate::witness::{Arrival, is_of_handshake, realise};
 
 /// Where no request can be made that shows which rules matter, all are taken into account, up to so many.
 const ALL_RULES_MAX: usize = 64;
 /// Of more rules than these it is not tried which of them could be left out of a proof.
 const SHRUNK_RULES_MAX: usize = 40;
+/// So often a proof learns what its connection cannot be.
+const CONNECTIONS_MAX: usize = 8;
 
-impl Trial<'_, '_> {
+impl<'p> Trial<'_, 'p> {
     /// The rules that leave nothing, as few as can be found.
     pub(super) fn prove(mut self, guilty: Vec<Lit>, effort: &mut Effort) -> Answer {
         let mut guilty = guilty;
@@ -70,6 +74,7 @@ impl Trial<'_, '_> {
 
     /// Whether these assumptions alone leave nothing, and which of them then.
     pub(super) fn falls(&mut self, assumptions: &[Lit], effort: &mut Effort) -> Option<Vec<Lit>> {
+        let mut connections = 0;
         loop {
             self.world.learn(&self.analyst.lemmas);
             match self.world.solve(assumptions, effort) {
@@ -93,8 +98,25 @@ impl Trial<'_, '_> {
                 }
             }
             if !anything_new {
-                return None;
+                connections += 1;
+                if connections > CONNECTIONS_MAX || !self.learns_of_its_connection(&matters, effort) {
+                    return None;
+                }
             }
         }
+    }
+
+    /// Whether no connection is like what is asked of it, and the solver knows now why.
+    fn learns_of_its_connection(&mut self, matters: &Matters<'p>, effort: &mut Effort) -> bool {
+        let is_of_it = |field: &Field| is_of_handshake(field) || Arrival::is_of(field);
+        if !matters.each().any(|(test, states)| is_of_it(&test.field) && states.wanted().is_some()) {
+            return false;
+        }
+        let fields = self.fields(matters);
+        let Some(sketch) = self.sketch(fields, effort) else { return false };
+        let Err(why) = realise(&sketch, self.analyst.setting) else { return false };
+        !why.fields.is_empty()
+            && why.fields.iter().all(is_of_it)
+            && matches!(self.relate(&sketch, matters, &why, effort), Some(Try::Again))
     }
 }
