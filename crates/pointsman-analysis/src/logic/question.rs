@@ -118,7 +118,7 @@ pub(super) struct Analyst<'p> {
     /// The two programs that it is made of, where it is.
     pub(super) across: Option<Across<'p>>,
     /// What is true of every request that the listener lets in.
-    always: solving::Always,
+    always: solving::Facts,
     /// The ways in which requests come to the listener, once somebody has asked.
     arriving: Option<Arc<[Arriving]>>,
 }
@@ -155,7 +155,7 @@ impl<'p> Analyst<'p> {
             barring: Barring::default(),
             effort,
             across: None,
-            always: solving::Always::of(setting),
+            always: solving::Facts::always(setting),
             arriving: None,
         }
     }
@@ -348,9 +348,7 @@ impl<'a, 'p> Trial<'a, 'p> {
                 }
                 Solved::Nothing { because } => {
                     stands = false;
-                    let lemma = field.lemma(&because);
-                    self.world.forbid(&lemma, None);
-                    self.analyst.lemmas.add(lemma);
+                    self.never(field.lemma(&because));
                 }
                 Solved::Unknown if field.named.is_empty() => {}
                 Solved::Unknown => {
@@ -365,6 +363,14 @@ impl<'a, 'p> Trial<'a, 'p> {
             }
         }
         stands.then_some(sketch)
+    }
+
+    /// All of that is in no request: the solver knows it from now on, and later questions do.
+    fn never(&mut self, mut lemma: Lemma) {
+        lemma.sort_unstable();
+        lemma.dedup();
+        self.world.forbid(&lemma, None);
+        self.analyst.lemmas.add(lemma);
     }
 
     /// What matters, field by field.

@@ -1,9 +1,10 @@
 //! Who sends a request, where it comes to, and who is said to be its client: all ways in which requests come to the listener are
 //! looked through, for all fields that have to do with it. What no way leaves is proved to be in no request.
 
-use pointsman_rules::{Field, Program};
+use pointsman_rules::Field;
 
-use super::related::{Mattering, asked, made_up, sorted};
+use super::related::{Mattering, asked, numbers};
+use super::solving::Facts;
 use super::{Trial, Try};
 use crate::Effort;
 use crate::logic::lemmas::Lemma;
@@ -12,36 +13,16 @@ use crate::space::{Solved, of_fixed, solve, solve_present};
 use crate::wanted::{Asked, Sketch, Values};
 use crate::witness::{Arrival, Says, Setting, Unrealisable};
 
-/// A way in which requests come, and rules whose tests say what holds of its ends.
+/// A way in which requests come, and what holds of its ends.
 pub(super) struct Arriving {
     arrival: Arrival,
-    holds: Option<Program>,
+    holds: Facts,
 }
 
 /// All ways of a listener. Nothing where what holds of one of them cannot be written as rules.
 pub(super) fn arriving(setting: &Setting) -> Option<Vec<Arriving>> {
-    let program = |arrival: Arrival| {
-        let conditions: Vec<&str> = arrival.holds.iter().map(|(condition, _)| condition.as_str()).collect();
-        let holds = if conditions.is_empty() { None } else { Some(made_up(&conditions)?) };
-        Some(Arriving { holds, arrival })
-    };
-    setting.arrivals().into_iter().map(program).collect()
-}
-
-impl Arriving {
-    /// What holds of a field besides.
-    fn further<'a>(&'a self, field: &'a Field) -> Vec<Asked<'a>> {
-        let mut further = Vec::new();
-        let rules = self.holds.iter().flat_map(|holds| &holds.rules);
-        for (rule, (_, wanted)) in rules.zip(&self.arrival.holds) {
-            rule.condition.each_test(&mut |test| {
-                if test.field == *field {
-                    further.push(Asked { test, wanted: *wanted });
-                }
-            });
-        }
-        further
-    }
+    let of = |arrival: Arrival| Some(Arriving { holds: Facts::read(&arrival.holds)?, arrival });
+    setting.arrivals().into_iter().map(of).collect()
 }
 
 /// Fields that have the same values, and what matters of them.
@@ -83,9 +64,7 @@ impl<'p> Trial<'_, 'p> {
         if is_open {
             return None;
         }
-        let lemma = sorted(lemma);
-        self.world.forbid(&lemma, None);
-        self.analyst.lemmas.add(lemma);
+        self.never(lemma);
         Some(Try::Again)
     }
 
@@ -99,7 +78,7 @@ impl<'p> Trial<'_, 'p> {
         let mut found = Vec::new();
         for (first, group) in joined(groups, way.arrival.client_is_peer()) {
             let mut all: Vec<Asked<'_>> = asked(&group.tests).collect();
-            all.extend(way.further(first));
+            all.extend(way.holds.of_field(first));
             if !effort.take(all.len() as u64) {
                 return None;
             }
@@ -114,8 +93,7 @@ impl<'p> Trial<'_, 'p> {
                     found.extend(group.fields.iter().map(|field| (*field, values.clone())));
                 }
                 Solved::Nothing { because } => {
-                    let own = because.into_iter().filter_map(|place| group.tests.get(place));
-                    return Some(Err(own.map(|(test, states)| (test.number(), *states)).collect()));
+                    return Some(Err(numbers(because, &group.tests)));
                 }
                 Solved::Unknown => return None,
             }

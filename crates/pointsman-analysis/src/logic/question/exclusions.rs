@@ -7,7 +7,7 @@ use pointsman_rules::{Condition, Field, Program, Test};
 
 use super::joined::Case;
 use super::of_field::fails_without_value;
-use super::related::{Mattering, asked, made_up, sorted};
+use super::related::{Mattering, asked, made_up, numbers};
 use super::{Trial, Try};
 use crate::Effort;
 use crate::logic::lemmas::Lemma;
@@ -105,7 +105,8 @@ impl<'p> Trial<'_, 'p> {
     /// What no request is at once, where this is asked for, or values with which it is not. Nothing where that leads no further.
     pub(super) fn exclude(&mut self, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Try<'p>> {
         if let Some(lemma) = self.without_content(case, effort) {
-            return Some(self.forbidden(lemma));
+            self.never(lemma);
+            return Some(Try::Again);
         }
         for (exclusion, parts) in PARTS.iter() {
             let is_in_the_way = |part: &Part| {
@@ -127,7 +128,8 @@ impl<'p> Trial<'_, 'p> {
                 }
             }
             if others.is_empty() {
-                return Some(self.forbidden(lemma));
+                self.never(lemma);
+                return Some(Try::Again);
             }
             for (field, values) in others.into_iter().flatten() {
                 let is_new = !case.sketch.fields.contains(&(field, values.clone()));
@@ -140,13 +142,6 @@ impl<'p> Trial<'_, 'p> {
             }
         }
         None
-    }
-
-    fn forbidden(&mut self, lemma: Lemma) -> Try<'p> {
-        let lemma = sorted(lemma);
-        self.world.forbid(&lemma, None);
-        self.analyst.lemmas.add(lemma);
-        Try::Again
     }
 
     /// Whether a test comes to something wherever what matters of its field does.
@@ -230,11 +225,6 @@ impl<'p> Trial<'_, 'p> {
         };
         matters.each().filter(is_asked).collect()
     }
-}
-
-fn numbers(places: Vec<usize>, of: &[Mattering<'_>]) -> Lemma {
-    let chosen = places.into_iter().filter_map(|place| of.get(place));
-    chosen.map(|(test, states)| (test.number(), *states)).collect()
 }
 
 #[cfg(test)]

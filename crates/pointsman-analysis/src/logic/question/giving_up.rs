@@ -41,8 +41,7 @@ impl<'p> Trial<'_, 'p> {
     /// two kinds.
     pub(super) fn give_up_on(&mut self, matters: &Matters<'p>, why: &Unrealisable) {
         if let Some(lemma) = of_two_kinds(matters, why) {
-            self.world.forbid(&lemma, None);
-            self.analyst.lemmas.add(lemma);
+            self.never(lemma);
             return;
         }
         let about: Vec<_> = matters.each().filter(|(test, _)| why.fields.contains(&test.field)).collect();

@@ -6,11 +6,10 @@ use pointsman_view::BodyKind;
 
 use super::kinds::Kind;
 use super::of_field::needs_value;
-use super::related::{Mattering, asked, made_up, sorted};
+use super::related::{Mattering, asked, made_up, numbers};
 use super::spelled::{Cover, Line, Spelled};
 use super::{Trial, Try};
 use crate::Effort;
-use crate::logic::lemmas::Lemma;
 use crate::logic::states::States;
 use crate::logic::world::Matters;
 use crate::space::{Solved, solve, solve_present};
@@ -259,11 +258,8 @@ impl<'p> Trial<'_, 'p> {
         let Solved::Nothing { because } = self.solve_text(sought, Side::Around, effort)? else { return None };
         let further = sought.further.iter().filter_map(|further| further.from);
         let tests: Vec<_> = sought.own.iter().copied().chain(further).collect();
-        let because = because.into_iter().filter_map(|place| tests.get(place).copied());
-        let lemma: Lemma = because.chain(premise).map(|(test, states)| (test.number(), states)).collect();
-        let lemma = sorted(lemma);
-        self.world.forbid(&lemma, None);
-        self.analyst.lemmas.add(lemma);
+        let premise = premise.into_iter().map(|(test, states)| (test.number(), states));
+        self.never(numbers(because, &tests).into_iter().chain(premise).collect());
         Some(Try::Again)
     }
 

@@ -3,6 +3,7 @@
 use batsat::Lit;
 use pointsman_rules::Field;
 
+use super::of_field::OfField;
 use super::{Answer, Question, Trial, Try, Way};
 use crate::Effort;
 use crate::logic::world::{Matters, Said};
@@ -86,20 +87,19 @@ impl<'p> Trial<'_, 'p> {
             let active = active.map(|(rule, assumed)| (*rule, *assumed)).collect();
             let matters = self.matters(&active);
             let mut anything_new = false;
-            for field in self.fields(&matters) {
+            let fields = self.fields(&matters);
+            for field in &fields {
                 if effort.is_used_up() {
                     return None;
                 }
-                if let Solved::Nothing { because } = self.analyst.solve(&field, effort) {
-                    let lemma = field.lemma(&because);
-                    self.world.forbid(&lemma, None);
-                    self.analyst.lemmas.add(lemma);
+                if let Solved::Nothing { because } = self.analyst.solve(field, effort) {
+                    self.never(field.lemma(&because));
                     anything_new = true;
                 }
             }
             if !anything_new {
                 connections += 1;
-                if connections > CONNECTIONS_MAX || !self.learns_of_its_connection(&matters, effort) {
+                if connections > CONNECTIONS_MAX || !self.learns_of_its_connection(fields, &matters, effort) {
                     return None;
                 }
             }
@@ -107,12 +107,16 @@ impl<'p> Trial<'_, 'p> {
     }
 
     /// Whether no connection is like what is asked of it, and the solver knows now why.
-    fn learns_of_its_connection(&mut self, matters: &Matters<'p>, effort: &mut Effort) -> bool {
+    fn learns_of_its_connection(
+        &mut self,
+        fields: Vec<OfField<'p>>,
+        matters: &Matters<'p>,
+        effort: &mut Effort,
+    ) -> bool {
         let is_of_it = |field: &Field| is_of_handshake(field) || Arrival::is_of(field);
-        if !matters.each().any(|(test, states)| is_of_it(&test.field) && states.wanted().is_some()) {
+        if !fields.iter().any(|field| field.named.iter().any(|named| is_of_it(named))) {
             return false;
         }
-        let fields = self.fields(matters);
         let Some(sketch) = self.sketch(fields, effort) else { return false };
         let Err(why) = realise(&sketch, self.analyst.setting) else { return false };
         !why.fields.is_empty()

@@ -52,8 +52,7 @@ impl<'p> Trial<'_, 'p> {
             return Some(tried);
         }
         if let Some(lemma) = of_nowhere(matters, &why.fields).or_else(|| of_settled_size(matters)) {
-            self.world.forbid(&lemma, None);
-            self.analyst.lemmas.add(lemma);
+            self.never(lemma);
             return Some(Try::Again);
         }
         let case = Case { sketch, matters, why };
@@ -72,8 +71,7 @@ impl<'p> Trial<'_, 'p> {
                 for related in self.related(sketch, &tests, &others, effort) {
                     match related {
                         Related::Never(lemma) => {
-                            self.world.forbid(&lemma, None);
-                            self.analyst.lemmas.add(lemma);
+                            self.never(lemma);
                             return Some(Try::Again);
                         }
                         Related::Perhaps(values) => {
@@ -120,9 +118,7 @@ impl<'p> Trial<'_, 'p> {
                 None => return None,
             }
         }
-        let lemma = sorted(lemma);
-        self.world.forbid(&lemma, None);
-        self.analyst.lemmas.add(lemma);
+        self.never(lemma);
         Some(Try::Again)
     }
 
@@ -148,8 +144,7 @@ impl<'p> Trial<'_, 'p> {
             } {
                 Solved::Values(values) => found.push((&first.field, values)),
                 Solved::Nothing { because } => {
-                    let because = because.into_iter().filter_map(|place| wanted.get(place));
-                    return Some(Err(because.map(|(test, states)| (test.number(), *states)).collect()));
+                    return Some(Err(numbers(because, &wanted)));
                 }
                 Solved::Unknown => return None,
             }
@@ -223,7 +218,7 @@ impl<'p> Trial<'_, 'p> {
             let fails = |_: &Test, states: States, comes_to| !states.covers(comes_to);
             lemma.push(self.first_of_text((&pin.field, text), others, fails, effort)?);
         }
-        Some(Related::Never(sorted(lemma)))
+        Some(Related::Never(lemma))
     }
 
     /// Of lines of which one is a text: some value of what is made of each line is then that of this one.
@@ -239,7 +234,7 @@ impl<'p> Trial<'_, 'p> {
             test.over == Over::Any && !states.covers(States::TRUE) && comes_to == States::TRUE
         };
         let held = self.first_of_text((&line.field, text), others, holds, effort)?;
-        Some(Related::Never(sorted(vec![(line.number(), States::TRUE), held])))
+        Some(Related::Never(vec![(line.number(), States::TRUE), held]))
     }
 
     /// The first of some tests of which this is so, by what it comes to where a field is this text.
@@ -337,7 +332,7 @@ impl<'p> Trial<'_, 'p> {
             }
         }
         let lemma = lemma.into_iter().map(|(test, states)| (test.number(), states)).collect();
-        Some(Related::Never(sorted(lemma)))
+        Some(Related::Never(lemma))
     }
 }
 
@@ -378,7 +373,7 @@ fn of_settled_size(matters: &Matters<'_>) -> Option<Lemma> {
     let is_announced =
         |(test, states): &(&Test, States)| test.field == Field::ContentLength && needs_value(test, *states);
     let (length, states) = matters.each().find(is_announced)?;
-    Some(sorted(vec![(size.number(), unknown), (length.number(), states)]))
+    Some(vec![(size.number(), unknown), (length.number(), states)])
 }
 
 /// Whether all connections have it but those to Unix sockets, which have none of its kind; nor has a client no address
@@ -404,7 +399,7 @@ fn needs_line<'p>(made: &[Mattering<'p>], of: &[Mattering<'p>]) -> Option<Relate
         test.op == Op::Exists && test.over == Over::Any && !states.covers(States::TRUE)
     })?;
     let lemma = [made, without].map(|(test, states)| (test.number(), *states));
-    Some(Related::Never(sorted(lemma.into())))
+    Some(Related::Never(lemma.into()))
 }
 
 /// A media type with a parameter, which is no part of its name.
@@ -423,7 +418,7 @@ fn of_another_type<'p>(types: &[Mattering<'p>], of_body: &[Mattering<'p>]) -> Op
     let Field::Payload(payload) = &test.field else { return None };
     let is_of_another = |text: &[u8]| Reads::of(text).is_some_and(|reads| !reads.has(&payload.place));
     let lemma = vec![(pin.number(), States::TRUE), (test.number(), *states)];
-    (pin.over == Over::Any && texts.into_iter().all(is_of_another)).then(|| Related::Never(sorted(lemma)))
+    (pin.over == Over::Any && texts.into_iter().all(is_of_another)).then_some(Related::Never(lemma))
 }
 
 /// Conditions as rules.
@@ -433,8 +428,8 @@ pub(in crate::logic) fn made_up(conditions: &[&str]) -> Option<Program> {
     compile(&rules, &Targets::Any).ok().map(|compiled| compiled.program)
 }
 
-pub(super) fn sorted(mut lemma: Lemma) -> Lemma {
-    lemma.sort_unstable();
-    lemma.dedup();
-    lemma
+/// What matters at these places, as a lemma has it.
+pub(super) fn numbers(places: Vec<usize>, of: &[Mattering<'_>]) -> Lemma {
+    let chosen = places.into_iter().filter_map(|place| of.get(place));
+    chosen.map(|(test, states)| (test.number(), *states)).collect()
 }

@@ -11,24 +11,35 @@ use crate::space::{Automata, Solved, of_choices, solve, solve_present};
 use crate::wanted::{Asked, Wanted};
 use crate::witness::{Narrowed, Setting};
 
-/// What is true of every request that a listener lets in, whoever sends it: rules of one test each, and what they come to.
-pub(super) struct Always(Vec<(Program, Wanted)>);
+/// What is known of requests: rules of one test each, and what they come to.
+#[derive(Default)]
+pub(super) struct Facts(Vec<(Program, Wanted)>);
 
-impl Always {
-    pub(super) fn of(setting: &Setting) -> Always {
-        let known = |(condition, wanted): (String, Wanted)| Some((made_up(&[condition.as_str()])?, wanted));
-        Always(setting.always().into_iter().filter_map(known).collect())
+impl Facts {
+    /// Of conditions of one test each; nothing where one of them is none.
+    pub(super) fn read(conditions: &[(String, Wanted)]) -> Option<Facts> {
+        let known = |(condition, wanted): &(String, Wanted)| Some((made_up(&[condition.as_str()])?, *wanted));
+        conditions.iter().map(known).collect::<Option<Vec<_>>>().map(Facts)
     }
 
-    /// What is true of a field.
-    fn of_field<'a>(&'a self, field: &Field) -> Vec<Asked<'a>> {
+    /// What is true of every request that a listener lets in, whoever sends it.
+    pub(super) fn always(setting: &Setting) -> Facts {
+        let each = setting.always().into_iter().filter_map(|known| Facts::read(&[known]));
+        Facts(each.flat_map(|facts| facts.0).collect())
+    }
+
+    /// What is known of a field.
+    pub(super) fn of_field(&self, field: &Field) -> Vec<Asked<'_>> {
         let mut all = Vec::new();
         for (program, wanted) in &self.0 {
-            program.rules.iter().for_each(|rule| {
-                rule.condition.each_test(&mut |test| all.push(Asked { test, wanted: *wanted }));
-            });
+            for rule in &program.rules {
+                rule.condition.each_test(&mut |test| {
+                    if test.field == *field {
+                        all.push(Asked { test, wanted: *wanted });
+                    }
+                });
+            }
         }
-        all.retain(|asked| asked.test.field == *field);
         all
     }
 }

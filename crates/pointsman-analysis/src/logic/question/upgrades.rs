@@ -4,7 +4,7 @@ use pointsman_rules::Field;
 
 use super::joined::Case;
 use super::of_field::needs_value;
-use super::related::{Mattering, asked, made_up, sorted};
+use super::related::{Mattering, asked, made_up, numbers};
 use super::{Trial, Try};
 use crate::Effort;
 use crate::logic::lemmas::Lemma;
@@ -35,8 +35,7 @@ impl<'p> Trial<'_, 'p> {
             Err(of_websocket) => self.never_of_websocket(case, of_websocket, effort),
         };
         let lemma = lemma.or_else(|| self.never_in_http10(case, &protocols, effort))?;
-        self.world.forbid(&lemma, None);
-        self.analyst.lemmas.add(lemma);
+        self.never(lemma);
         Some(Try::Again)
     }
 
@@ -55,7 +54,7 @@ impl<'p> Trial<'_, 'p> {
         }
         let methods = self.mattering(case, &Field::Method);
         if let Some(Err(others)) = self.all_but(&methods, r#"method == "GET""#, Wanted::True, effort) {
-            return Some(sorted([of_websocket, others].concat()));
+            return Some([of_websocket, others].concat());
         }
         // Without a body all of its fields are known to be absent.
         let needs_body = |(test, states): &Mattering<'p>| {
@@ -63,7 +62,7 @@ impl<'p> Trial<'_, 'p> {
                 && (needs_value(test, *states) || *states == States::UNKNOWN)
         };
         let (test, states) = case.matters.each().find(needs_body)?;
-        Some(sorted([of_websocket, vec![(test.number(), states)]].concat()))
+        Some([of_websocket, vec![(test.number(), states)]].concat())
     }
 
     /// HTTP/1.0 knows no change of protocol.
@@ -76,7 +75,7 @@ impl<'p> Trial<'_, 'p> {
         let (test, states) = protocols.iter().find(|(test, states)| needs_value(test, *states))?;
         let versions = self.mattering(case, &Field::Version);
         let of_others = self.all_but(&versions, r#"version == "1.0""#, Wanted::False, effort)?.err()?;
-        Some(sorted([of_others, vec![(test.number(), *states)]].concat()))
+        Some([of_others, vec![(test.number(), *states)]].concat())
     }
 
     /// What matters of a field.
@@ -102,10 +101,7 @@ impl<'p> Trial<'_, 'p> {
         }
         match solve(&first.field, &all, &mut self.analyst.automata, effort) {
             Solved::Values(values) => Some(Ok(values)),
-            Solved::Nothing { because } => {
-                let own = because.into_iter().filter_map(|place| tests.get(place));
-                Some(Err(own.map(|(test, states)| (test.number(), *states)).collect()))
-            }
+            Solved::Nothing { because } => Some(Err(numbers(because, tests))),
             Solved::Unknown => None,
         }
     }

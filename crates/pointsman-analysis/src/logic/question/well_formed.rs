@@ -3,7 +3,7 @@
 use pointsman_rules::{Field, Place};
 
 use super::of_field::needs_value;
-use super::related::{Mattering, asked, made_up, sorted};
+use super::related::{Mattering, asked, made_up, numbers};
 use super::{Trial, Try};
 use crate::Effort;
 use crate::logic::world::Matters;
@@ -47,12 +47,8 @@ impl<'p> Trial<'_, 'p> {
                     }
                 }
                 Solved::Nothing { because } if is_all => {
-                    let with_value = own.iter().find(|(test, states)| needs_value(test, *states))?;
-                    let because = because.into_iter().filter_map(|place| own.get(place));
-                    let lemma = because.chain([with_value]).map(|(test, states)| (test.number(), *states));
-                    let lemma = sorted(lemma.collect());
-                    self.world.forbid(&lemma, None);
-                    self.analyst.lemmas.add(lemma);
+                    let (test, states) = own.iter().find(|(test, states)| needs_value(test, *states))?;
+                    self.never([numbers(because, &own), vec![(test.number(), *states)]].concat());
                     return Some(Try::Again);
                 }
                 Solved::Nothing { .. } | Solved::Unknown => {}
