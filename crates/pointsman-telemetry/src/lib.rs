@@ -42,7 +42,9 @@ pub use event::{
     Counts, Event, Exchange, Handshake, HandshakeFailure, Hedge, Mirrored, Query, Refusal, ServerFailure,
 };
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
-pub use metrics::{BufferBytes, Durations, Metrics, RuleCounts, RuleOutcomes, ServerNow, StandingNow};
+pub use metrics::{
+    BufferBytes, Durations, Metrics, OTHER_RULES, RuleCounts, RuleOutcomes, ServerNow, StandingNow,
+};
 pub use names::{NameNow, render_names};
 pub use notes::{Notes, Topic};
 pub use recorder::{Recorder, Sinks};

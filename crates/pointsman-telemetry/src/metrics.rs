@@ -18,7 +18,7 @@ use crate::family::{
 use crate::hits::Hits;
 use crate::metrics::of_listener::render_handshakes;
 use crate::metrics::of_outcomes::{Row, render_durations, render_statuses};
-pub use crate::metrics::of_rule::{Durations, RuleCounts, RuleOutcomes};
+pub use crate::metrics::of_rule::{Durations, OTHER_RULES, RuleCounts, RuleOutcomes};
 use crate::metrics::of_rule::{RulePlaces, render_rules};
 use crate::metrics::of_server::render_servers;
 use crate::queue::{ACCESS_LOG_FAMILIES, LogCounters, SPAN_FAMILIES};

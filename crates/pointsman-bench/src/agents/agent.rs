@@ -217,7 +217,7 @@ impl Shared {
             match link.wait(IDLE_MAX)? {
                 Message::Errand(errand) => self.run_errand(link, *errand)?,
                 Message::Beat => {}
-                _ => return Err(Lost::Broken("it says what it should not".to_owned())),
+                _ => return Err(Lost::out_of_turn()),
             }
         }
     }
@@ -263,9 +263,9 @@ impl Shared {
             return before_null_servers(&plan, &before).map(Message::Ceiling);
         }
         let ready = Ready::new(&plan, place, bell, &may)?;
-        let gone = |_| Fault::new("the controller is gone");
-        say.send(Message::Ready).map_err(|_| Fault::new("the controller is gone"))?;
-        let begin_ns = started.recv().map_err(gone)?;
+        let gone = || Fault::new("the controller is gone");
+        say.send(Message::Ready).map_err(|_| gone())?;
+        let begin_ns = started.recv().map_err(|_| gone())?;
         check_start(begin_ns, now_ns())?;
         (self.tell)(&format!(
             "load on {} for {:.1} s",
@@ -343,7 +343,7 @@ fn attend(
                 let (Ok(()) | Err(_)) = start.take().map_or(Ok(()), |start| start.send(begin_ns));
             }
             Some(Message::Cut) => bell.ring(),
-            Some(_) => return Err(Lost::Broken("it says what it should not".to_owned())),
+            Some(_) => return Err(Lost::out_of_turn()),
             None => {}
         }
         loop {

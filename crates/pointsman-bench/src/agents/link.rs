@@ -96,6 +96,13 @@ pub(super) enum Lost {
     Broken(String),
 }
 
+impl Lost {
+    /// It speaks, and not as is its turn.
+    pub(super) fn out_of_turn() -> Lost {
+        Lost::Broken("it says what it should not".to_owned())
+    }
+}
+
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

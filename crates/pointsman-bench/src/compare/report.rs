@@ -1,6 +1,6 @@
 //! A comparison as a report shows it.
 
-use pointsman_measure::chart::{Axis, Chart, Content, Line};
+use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::compare::{Difference, Side};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::Interval;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Compared, Fought, Quantity, Weighed};
 use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
-use crate::report::{AGREED, agreed as agreed_on};
+use crate::report::{AGREED, agreed as agreed_on, chart};
 
 impl Compared {
     /// The run as a report shows it, under this name.
@@ -109,14 +109,14 @@ impl Compared {
             Line { name: name.to_owned(), points: trials.filter_map(point).collect(), ..Line::default() }
         };
         let lines = [line("A", Side::A), line("B", Side::B), line("A again", Side::AgainA)];
-        Chart {
-            id: format!("trials-{}", quantity.name().replace([' ', '\''], "-")),
-            title: format!("Trial by trial: {}", quantity.name()),
-            x: Axis::linear("trial"),
+        chart(
+            &format!("trials-{}", quantity.name().replace([' ', '\''], "-")),
+            &format!("Trial by trial: {}", quantity.name()),
+            Axis::linear("trial"),
             // What drifts and what differs is small beside what is measured.
-            y: Axis::linear(quantity.unit()),
-            content: Content::Lines(lines.into_iter().filter(|line| !line.points.is_empty()).collect()),
-        }
+            Axis::linear(quantity.unit()),
+            lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
+        )
     }
 
     /// Everything, for programs.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pointsman_measure::chart::{Axis, Chart, Content, Line};
+use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::search::{CurvePoint, Findings, Goal, Limit, Phase, Rate};
 use pointsman_measure::statistics::Interval;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Counted, Ending, Found, Tried};
 use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
-use crate::report::{AGREED, agreed};
+use crate::report::{AGREED, agreed, chart};
 
 impl Counted {
     /// What is counted, in the plural.
@@ -156,13 +156,13 @@ impl Found {
             self.red_trials(),
         ];
         let what = self.counted.name();
-        Chart {
-            id: "achieved".to_owned(),
-            title: "Demanded against answered".to_owned(),
-            x: Axis::from_zero(format!("demanded, {what}/s")),
-            y: Axis::from_zero(format!("answered, {what}/s")),
-            content: Content::Lines(lines.into_iter().filter(|line| !line.points.is_empty()).collect()),
-        }
+        chart(
+            "achieved",
+            "Demanded against answered",
+            Axis::from_zero(format!("demanded, {what}/s")),
+            Axis::from_zero(format!("answered, {what}/s")),
+            lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
+        )
     }
 
     /// What was seen and is no result.
@@ -183,17 +183,17 @@ impl Found {
                 .collect(),
             ..Line::default()
         };
-        Chart {
-            id: "latency-by-load".to_owned(),
-            title: "Response time by load".to_owned(),
-            x: Axis::from_zero(format!("demanded, {}/s", self.counted.name())),
-            y: Axis::logarithmic("response time, ms"),
-            content: Content::Lines(vec![
+        chart(
+            "latency-by-load",
+            "Response time by load",
+            Axis::from_zero(format!("demanded, {}/s", self.counted.name())),
+            Axis::logarithmic("response time, ms"),
+            vec![
                 line("median", |point| point.p50_us),
                 line("90th percentile", |point| point.p90_us),
                 line("99th percentile", |point| point.p99_us),
-            ]),
-        }
+            ],
+        )
     }
 
     /// The curve as rows, in ascending order of load.

@@ -1,6 +1,6 @@
 //! A ladder of clients as a report shows it.
 
-use pointsman_measure::chart::{Axis, Chart, Content, Line};
+use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::mean_interval;
 use pointsman_measure::table::{Cell, Table};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Climbed, Top, by_clients};
 use crate::json::negotiated;
 use crate::provenance::provenance;
-use crate::report::{AGREED, agreed};
+use crate::report::{AGREED, agreed, chart};
 
 impl Top {
     /// The run as a report shows it, under this name.
@@ -89,13 +89,13 @@ impl Top {
             ..Line::default()
         });
         let lines = of_law.collect::<Vec<_>>();
-        Chart {
-            id: "throughput-by-clients".to_owned(),
-            title: "Throughput by number of clients".to_owned(),
-            x: Axis::from_zero("clients"),
-            y: Axis::from_zero("answered, requests/s"),
-            content: Content::Lines([vec![answered], lines].concat()),
-        }
+        chart(
+            "throughput-by-clients",
+            "Throughput by number of clients",
+            Axis::from_zero("clients"),
+            Axis::from_zero("answered, requests/s"),
+            [vec![answered], lines].concat(),
+        )
     }
 
     fn latency(&self) -> Chart {
@@ -110,16 +110,13 @@ impl Top {
                 ..Line::default()
             }
         };
-        Chart {
-            id: "latency-by-clients".to_owned(),
-            title: "Response time by number of clients".to_owned(),
-            x: Axis::from_zero("clients"),
-            y: Axis::logarithmic("response time, ms"),
-            content: Content::Lines(vec![
-                line("median", |trial| trial.p50_us),
-                line("99th percentile", |trial| trial.p99_us),
-            ]),
-        }
+        chart(
+            "latency-by-clients",
+            "Response time by number of clients",
+            Axis::from_zero("clients"),
+            Axis::logarithmic("response time, ms"),
+            vec![line("median", |trial| trial.p50_us), line("99th percentile", |trial| trial.p99_us)],
+        )
     }
 
     /// Each number of clients that was tried, in ascending order.

@@ -9,8 +9,8 @@ use crate::exposition::{Exposition, Kind, Label};
 use crate::family::{ListenerMetrics, RuleMetrics};
 use crate::outcomes::{STATUS, Total};
 
-/// Stands for rules without a place of their own. No label of a rule has brackets.
-const OTHERS: &str = "(other)";
+/// What metrics call rules without a place of their own, all together. No label of a rule has brackets.
+pub const OTHER_RULES: &str = "(other)";
 
 /// How many rules may have a place of their own, and how many have one. Written when a rule decides for the first time.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ pub(super) fn render_rules(
         Some(Row { labels, total: rule.total()? })
     });
     let others = listeners.iter().filter_map(|listener| {
-        let labels = labels(listener.name(), OTHERS).into();
+        let labels = labels(listener.name(), OTHER_RULES).into();
         Some(Row { labels, total: listener.total_of_other_rules()? })
     });
     let rows: Vec<_> = named.chain(others).collect();

@@ -44,26 +44,16 @@ fn carry_out(options: Options) -> ExitCode {
 fn climb(options: &Options, file: &Path, all: &[u32]) -> Result<Run, ExitCode> {
     let workload = read(file).map_err(|words| say(&mut io::stderr(), &words, WRONG_USE))?;
     let plan = options.plan.clone().of_workload(&workload).map_err(|fault| refuse(&fault))?;
-    let mut steps: Vec<Outcome> = Vec::new();
-    let mut not_run = None;
-    for (at, clients) in all.iter().enumerate() {
-        let begun = plan.delay.unwrap_or_default() * *clients;
+    let (steps, not_run) = each(all, |clients| {
+        let begun = plan.delay.unwrap_or_default() * clients;
         let plan = Plan {
-            load: Load::Closed { clients: *clients },
+            load: Load::Closed { clients },
             warm_up: plan.warm_up + begun,
-            threads: plan.threads.min(*clients as usize),
+            threads: plan.threads.min(clients as usize),
             ..plan.clone()
         };
-        match step(&plan) {
-            Ok(outcome) => steps.push(outcome),
-            Err(fault) if steps.is_empty() => return Err(refuse_step(&fault, &format!("{clients} clients"))),
-            // What was measured before is a result all the same.
-            Err(fault) => {
-                not_run = Some(NotRun { steps: all[at..].to_vec(), why: fault.to_string() });
-                break;
-            }
-        }
-    }
+        step(&plan).map_err(|fault| (fault, format!("{clients} clients")))
+    })?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let began_unix_s = steps.first().map_or(0, |step| step.began_unix_s);
     let mut run = began(ladder(options.output.name(&name), &steps, not_run.as_ref()), began_unix_s);
@@ -76,10 +66,8 @@ fn climb(options: &Options, file: &Path, all: &[u32]) -> Result<Run, ExitCode> {
 
 /// Orders of each size, one after the other.
 fn send_orders(options: &Options, all: &[u32], (every_ms, repeat): (u64, u32)) -> Result<Run, ExitCode> {
-    let mut steps: Vec<OrderOutcome> = Vec::new();
-    let mut not_run = None;
-    for (at, items) in all.iter().enumerate() {
-        let (plan, bytes) = options.plan.clone().of_order(*items);
+    let (steps, not_run) = each(all, |items| {
+        let (plan, bytes) = options.plan.clone().of_order(items);
         let gap = std::time::Duration::from_millis(every_ms);
         let plan = Plan {
             load: Load::Open { rate: 1e3 / every_ms as f64, arrivals: Arrivals::Uniform },
@@ -89,18 +77,33 @@ fn send_orders(options: &Options, all: &[u32], (every_ms, repeat): (u64, u32)) -
             ..plan
         };
         match step(&plan) {
-            Ok(outcome) => steps.push(OrderOutcome { items: *items, bytes, outcome }),
-            Err(fault) if steps.is_empty() => {
-                return Err(refuse_step(&fault, &format!("{items} items, {bytes} bytes")));
+            Ok(outcome) => Ok(OrderOutcome { items, bytes, outcome }),
+            Err(fault) => Err((fault, format!("{items} items, {bytes} bytes"))),
+        }
+    })?;
+    let began_unix_s = steps.first().map_or(0, |step| step.outcome.began_unix_s);
+    Ok(began(orders(options.output.name("orders"), &steps, not_run.as_ref()), began_unix_s))
+}
+
+/// Steps up to the first that cannot be run, and those that are not: what was measured before is a result all the same. Where it
+/// is the first of all, it is said of what.
+fn each<T>(
+    all: &[u32],
+    mut run: impl FnMut(u32) -> Result<T, (Fault, String)>,
+) -> Result<(Vec<T>, Option<NotRun>), ExitCode> {
+    let mut steps = Vec::with_capacity(all.len());
+    for (at, count) in all.iter().enumerate() {
+        match run(*count) {
+            Ok(step) => steps.push(step),
+            Err((fault, what)) if at == 0 => {
+                return Err(refuse_words(&format!("{fault}, with {what}"), fault.advice()));
             }
-            Err(fault) => {
-                not_run = Some(NotRun { steps: all[at..].to_vec(), why: fault.to_string() });
-                break;
+            Err((fault, _)) => {
+                return Ok((steps, Some(NotRun { steps: all[at..].to_vec(), why: fault.to_string() })));
             }
         }
     }
-    let began_unix_s = steps.first().map_or(0, |step| step.outcome.began_unix_s);
-    Ok(began(orders(options.output.name("orders"), &steps, not_run.as_ref()), began_unix_s))
+    Ok((steps, None))
 }
 
 /// One step, with its line of progress.
@@ -109,10 +112,6 @@ fn step(plan: &Plan) -> Result<Outcome, Fault> {
     let outcome = run(plan, &mut |progress| line.tell(progress));
     line.end();
     outcome
-}
-
-fn refuse_step(fault: &Fault, what: &str) -> ExitCode {
-    refuse_words(&format!("{fault}, with {what}"), fault.advice())
 }
 
 fn read(file: &Path) -> Result<Workload, String> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pointsman_telemetry::OTHER_RULES;
+
 use super::scrape::{Labels, Scrape, has, label};
 
 /// What stands beside two scrapes.
@@ -109,13 +111,10 @@ pub(super) enum State {
     Left,
 }
 
-/// The rule of rows that stand for several, as the metric names it. No label has brackets.
-const OTHERS: &str = "(other)";
-
 impl RuleRow {
     /// Whether it stands for several, whose hits other rows have, too.
     pub(super) fn is_of_others(&self) -> bool {
-        self.rule == OTHERS
+        self.rule == OTHER_RULES
     }
 }
 
@@ -333,7 +332,7 @@ impl Change<'_> {
             }
         });
         let mut rows: Vec<RuleRow> = rows.collect();
-        let others = statuses.iter().filter(|((_, rule), _)| *rule == OTHERS);
+        let others = statuses.iter().filter(|((_, rule), _)| *rule == OTHER_RULES);
         let others: Vec<RuleRow> = others
             .map(|((listener, rule), status_per_s)| {
                 let of_them =

@@ -51,7 +51,7 @@ pub(super) fn accompany(
     calls: &Calls,
     tell: &dyn Fn(Heard),
 ) -> Result<(), Lost> {
-    let unexpected = || Err(Lost::Broken("it says what it should not".to_owned()));
+    let unexpected = || Err(Lost::out_of_turn());
     link.send(errand)?;
     link.listen();
     match next(link, calls, ready_max(plan))? {
@@ -115,7 +115,7 @@ pub(super) fn ceiling(
     match next(link, &Calls::default(), ready_max(plan).saturating_add(plan.timeout + 2 * SILENCE_MAX))? {
         Some(Message::Ceiling(per_s)) => Ok(Ok(per_s)),
         Some(Message::Failed(fault)) => Ok(Err(fault)),
-        _ => Err(Lost::Broken("it says what it should not".to_owned())),
+        _ => Err(Lost::out_of_turn()),
     }
 }
 
