@@ -213,8 +213,12 @@ proptest! {
                 (None, None) => false,
             })
         };
-        let missed = all.difference(&found).find(|group| !owned_up(group));
-        prop_assert!(missed.is_none(), "{missed:?} {old_text}---\n{new_text}{differences:#?}");
+        let missed: Vec<_> = all.difference(&found).filter(|group| !owned_up(group)).collect();
+        // Behind the first hundred, which are in the order of the rules, they are only counted.
+        let counted = differences.undecided_count - differences.undecided.len();
+        let last = differences.undecided.iter().filter_map(|one| one.old.zip(one.new)).max();
+        let are_counted = missed.len() <= counted && missed.iter().all(|group| Some(**group) > last);
+        prop_assert!(are_counted, "{missed:?} {counted} {old_text}---\n{new_text}{differences:#?}");
     }
 
     /// A rule set is equal to itself, however little may be asked.

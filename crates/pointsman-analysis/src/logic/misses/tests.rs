@@ -54,7 +54,7 @@ fn check(program: &Arc<Program>, setting: &Setting, before: &Witness, miss: &Mis
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 5))]
     #[test]
     fn what_is_said_to_reach_a_rule_does(source in sources(), from in 0_u32..7, to in 0_u32..7) {
         let (program, setting) = (program(&source), Setting::default());

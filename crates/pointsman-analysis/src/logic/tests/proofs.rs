@@ -239,7 +239,7 @@ fn all_of(source: &str, asserted: &str) -> (Arc<Program>, Assertions, Vec<MadeUp
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 8 / 5))]
 
     #[test]
     fn every_answer_is_right(source in sources(), asserted in asserted()) {

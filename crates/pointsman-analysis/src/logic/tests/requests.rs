@@ -258,7 +258,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
 
     #[test]
     fn no_request_does_so_with_what_is_cut_out_of_it(source in sources_of(CUT_OUT)) {

@@ -151,7 +151,7 @@ fn check(claims: &[(Wanted, String)], world: &[Values], may_give_up: bool) -> Re
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 8 / 5))]
 
     #[test]
     fn texts_of_many_values(claims in vec(claim("header[\"x\"]", of_texts()), 1..6)) {

@@ -158,7 +158,7 @@ fn every_kind_of_field_is_shown_by_some_request() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 8 / 5))]
 
     #[test]
     fn what_is_sought_is_seen(lines in some_lines()) {

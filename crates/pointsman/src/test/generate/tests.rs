@@ -112,7 +112,7 @@ fn sources() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 2 / 5))]
     #[test]
     fn what_is_generated_passes_and_takes_what_can_be_taken(source in sources()) {
         let suite = suite(&source, Vec::new());

@@ -137,7 +137,7 @@ fn misnamed(case: &TestCase, suite: &Suite) -> Option<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 2 / 5))]
     #[test]
     fn tests_do_what_their_names_say(source in sources(), listener in places()) {
         let suite = at(listener, &source);
