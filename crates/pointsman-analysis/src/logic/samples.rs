@@ -287,30 +287,36 @@ impl<'p> Sampler<'p> {
             self.samples.is_cut = true;
             return;
         }
-        let rest = sketch.fields.iter().find_map(|(_, values)| values.rest);
-        let shown = |(field, values): &(&'p Field, Values)| ((*field).clone(), as_shown(field, values).known);
-        let values = sketch.fields.iter().map(shown).collect();
         let is_said = |field: &Field| sketch.fields.iter().any(|(said, _)| *said == field);
         // Whatever rules name, a request without a host is one of HTTP/1.0, and who sends it may be the client.
         let needed = [Some(&Field::Host), self.fields.contains(&&Field::ClientIp).then_some(&Field::SrcIp)];
         let needed = needed.into_iter().flatten().filter(|field| !self.fields.contains(field));
         let fields = self.fields.iter().copied().chain(needed);
         let others: Vec<_> = fields.filter(|field| !is_said(field)).collect();
+        // What stands in a body of no media type is unknown to some rules, and to others it is absent.
+        let said = sketch.fields.iter().map(|(field, _)| *field).filter(|field| is_of_body(field));
+        let all: Vec<_> = said.chain(others).collect();
         let rule = RuleIndex(rule);
-        let Seen { arrival, shown, decided, values: seen } = self.analyst.seen(witness, rule, &why, &others);
+        let Seen { arrival, shown, decided, values: seen } = self.analyst.seen(witness, rule, &why, &all);
+        let (said, seen): (Vec<_>, Vec<_>) = seen.into_iter().partition(|(field, _)| is_said(field));
         // Of a body of which only the head is written nobody needs to know more.
-        let others_rest =
-            seen.iter().filter_map(|(_, values)| values.rest).find(|cause| *cause != Cause::Unread);
+        let fault = |(_, values): &(&Field, Values)| values.rest.filter(|cause| *cause != Cause::Unread);
+        let values = sketch.fields.iter().map(|(field, values)| {
+            let rest = said.iter().filter(|(of_body, _)| of_body == field).find_map(fault);
+            (*field, Values { rest: values.rest.or(rest), ..as_shown(field, values) })
+        });
+        let values: Vec<_> = values.collect();
+        let rest = values.iter().find_map(fault);
+        let others_rest = seen.iter().find_map(fault);
         let is_at_fault = rest.or(others_rest).is_some();
-        let all = sketch.fields.iter().chain(&seen);
-        let none = all.filter(|(field, values)| {
-            let is_of_body = matches!(field, Field::Payload(_));
-            *values == Values::default() && (is_usual(field) || is_of_body && is_at_fault)
+        let none = values.iter().chain(&seen).filter(|(field, values)| {
+            *values == Values::default() && (is_usual(field) || is_of_body(field) && is_at_fault)
         });
         let absent = none.map(|(field, _)| (*field).clone()).collect();
         let is_told = |field: &Field| *field == Field::SrcIp || self.fields.contains(&field);
         let some = seen.iter().filter(|(field, values)| !values.known.is_empty() && is_told(field));
-        let others = some.map(|(field, values)| ((*field).clone(), values.known.clone())).collect();
+        let known = |(field, values): &(&Field, Values)| ((*field).clone(), values.known.clone());
+        let (values, others) = (values.iter().map(known).collect(), some.map(known).collect());
         let whole = self.analyst.whole(witness);
         let sample =
             Sample { rule, why, values, others, absent, arrival, shown, decided, rest, others_rest, whole };
@@ -329,6 +335,10 @@ fn fields(program: &Program) -> Vec<&Field> {
         });
     }
     fields
+}
+
+fn is_of_body(field: &Field) -> bool {
+    matches!(field, Field::Payload(_))
 }
 
 /// Whether requests have it as a rule, so that it says something where one does not.

@@ -1,7 +1,7 @@
 //! Requests as the fields and values that they were made for.
 
 use pointsman_rules::{
-    Condition, DecidedBy, Field, NameKind, Outcome, OwnedValue, RuleIndex, Subject, Truth,
+    Cause, Condition, DecidedBy, Field, NameKind, Outcome, OwnedValue, RuleIndex, Subject, Truth,
 };
 use pointsman_view::RequestView;
 
@@ -115,32 +115,66 @@ impl<'p> Analyst<'p> {
         if !changed.fields.iter().any(|(other, _)| *other == field) {
             changed.fields.push((field, values.clone()));
         }
+        let mut arrived = None;
         for _ in 0..LEFT_OUT_MAX {
             if !self.effort.take(REQUEST_STEPS) {
-                return Err(Unshown::Unknown(self.used_up()));
+                return arrived.ok_or_else(|| Unshown::Unknown(self.used_up()));
             }
-            let why = match realise(&changed, self.setting) {
-                Ok(witness) => {
-                    let (program, walk, truths) = (self.program, &self.walk, &mut self.truths);
-                    let passage = with_subject(program, &self.paths, &witness, self.setting, |subject| {
-                        walk.follow(program, subject, rule, None, truths)
-                    });
-                    return match passage.flatten() {
-                        Some(Passage::Arrived(_)) => Ok((changed, witness)),
-                        Some(Passage::Stopped { by, .. }) => Err(Unshown::Stopped(RuleIndex(by))),
-                        None => Err(Unshown::NoRequest),
-                    };
-                }
-                Err(why) => why,
-            };
             // What other fields are may follow from this one.
+            let left_out = match realise(&changed, self.setting) {
+                Err(why) => why.fields,
+                Ok(witness) => {
+                    if let Err(unshown) = self.arrives(&witness, rule) {
+                        return arrived.ok_or(unshown);
+                    }
+                    let unknown = self.unknown_in_body(&changed, &witness);
+                    if unknown.is_empty() {
+                        return Ok((changed, witness));
+                    }
+                    arrived = arrived.or_else(|| Some((changed.clone(), witness)));
+                    unknown
+                }
+            };
             let before = changed.fields.len();
-            changed.fields.retain(|(other, _)| self.same(other) == asked || !why.fields.contains(other));
+            changed.fields.retain(|(other, _)| self.same(other) == asked || !left_out.contains(other));
             if changed.fields.len() == before {
                 break;
             }
         }
-        Err(Unshown::NoRequest)
+        arrived.ok_or(Unshown::NoRequest)
+    }
+
+    /// Whether a request comes to a rule, and why not.
+    fn arrives(&mut self, witness: &Witness, rule: u32) -> Result<(), Unshown> {
+        let (program, walk, truths) = (self.program, &self.walk, &mut self.truths);
+        let passage = with_subject(program, &self.paths, witness, self.setting, |subject| {
+            walk.follow(program, subject, rule, None, truths)
+        });
+        match passage.flatten() {
+            Some(Passage::Arrived(_)) => Ok(()),
+            Some(Passage::Stopped { by, .. }) => Err(Unshown::Stopped(RuleIndex(by))),
+            None => Err(Unshown::NoRequest),
+        }
+    }
+
+    /// Fields that are not known to rules, since nothing says what the body is, and that a sketch says are absent; with them,
+    /// those that could say it.
+    fn unknown_in_body(&mut self, sketch: &Sketch<'p>, witness: &Witness) -> Vec<Field> {
+        let none = sketch
+            .fields
+            .iter()
+            .filter(|(field, values)| matches!(field, Field::Payload(_)) && *values == Values::default());
+        let none: Vec<&Field> = none.map(|(field, _)| *field).collect();
+        if none.is_empty() {
+            return Vec::new();
+        }
+        let seen = self.shown(witness, &none).unwrap_or_default();
+        let unknown = none.into_iter().zip(seen).filter(|(_, seen)| seen.rest == Some(Cause::Encoding));
+        let mut fields: Vec<Field> = unknown.map(|(field, _)| field.clone()).collect();
+        if !fields.is_empty() {
+            fields.extend([Field::ContentType, Field::Header("content-type".into())]);
+        }
+        fields
     }
 
     /// All that a test can say of a request but its body, whether rules name it or not: fields with their values, without
