@@ -1,5 +1,6 @@
 //! What came of the searches: medians over rounds, and how many times the first server's they are.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -34,7 +35,8 @@ impl Found {
         self.run["verdict"]["colour"].as_str().unwrap_or("red")
     }
 
-    fn counts(&self) -> bool {
+    /// Whether it is a result.
+    pub(super) fn counts(&self) -> bool {
         self.colour() != "red"
     }
 }
@@ -79,9 +81,12 @@ impl Report {
         self.0.push(found);
     }
 
-    /// Runs that are no result.
-    pub(super) fn red(&self) -> usize {
-        self.0.iter().filter(|found| !found.counts()).count()
+    /// Searches of a round that gave no result, however often they were made.
+    pub(super) fn without_a_result(&self) -> usize {
+        let of = |found: &Found| (found.mode.name, found.kind.name(), found.round);
+        let all: BTreeSet<_> = self.0.iter().map(of).collect();
+        let counted: BTreeSet<_> = self.0.iter().filter(|found| found.counts()).map(of).collect();
+        all.difference(&counted).count()
     }
 
     fn lines(&self) -> Vec<Line<'_>> {
@@ -243,9 +248,13 @@ mod tests {
         assert_eq!(nginx.middle().map(|found| found.round), Some(2));
         let ratio = ours.beside(nginx, "peak").expect("two rounds");
         assert!((ratio.median - 3.0).abs() < 1e-9, "{ratio:?}");
-        assert_eq!((ours.spread("peak").map(|spread| spread.max), report.red()), (Some(600.0), 1));
+        assert_eq!(ours.spread("peak").map(|spread| spread.max), Some(600.0));
+        assert_eq!(report.without_a_result(), 1);
         let table = report.table();
         assert!(table.contains("| nginx, handshakes/s | – | – | 200 (100 to 400) | 1.00 |"), "{table}");
         assert!(table.contains("| 2, 0, 1 |"), "{table}");
+        // Made again, it has one.
+        report.take(found(Kind::Ours, 3, 1_200.0, "amber"));
+        assert_eq!(report.without_a_result(), 0);
     }
 }
