@@ -1,10 +1,11 @@
 //! Bodies too large or too slow for a transcript.
 
+use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use pointsman_e2e::{Authority, Client, Origin, Setup, Switch, Then, TlsClient};
+use pointsman_e2e::{Authority, Client, Origin, RawOrigin, Setup, Switch, Then, TlsClient, read_head, until};
 
 pointsman_e2e::for_threads!(
     large_both_ways,
@@ -14,6 +15,7 @@ pointsman_e2e::for_threads!(
     many_chunks,
     chunk_extensions,
     early_answer_to_a_large_body,
+    early_answer_to_a_body_that_was_handed_over,
     slow_reader,
     stray_bytes_behind_the_last_request,
     client_takes_nothing,
@@ -156,7 +158,9 @@ fn chunk_extensions(threads: usize) {
     assert!(!origin.requests().iter().any(whole));
 }
 
-/// A server that answers before it has read a large body, and reads on, gets all of it.
+/// A server that answers before it has all of a large body, and reads on, gets all of it. The client is told that this
+/// is its last answer, and hears the end behind it although it has not sent everything. It keeps its last byte back
+/// until then: what all lies in the kernel's buffers would be no early answer any more, see below.
 fn early_answer_to_a_large_body(threads: usize) {
     let origin = Origin::answering("origin", |exchange| {
         exchange.piece();
@@ -166,13 +170,41 @@ fn early_answer_to_a_large_body(threads: usize) {
     });
     let switch = Setup::new(threads).pool("standard", &[&origin]).start();
     let (mut client, body) = (switch.client(), noise(LARGE));
+    let (most, last) = body.split_at(LARGE - 1);
     client.send(format!("POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {LARGE}\r\n\r\n"));
-    client.send(&body);
+    client.send(most);
     let answer = client.response();
     assert_eq!((answer.status(), answer.text().as_str()), (200, "early"));
+    assert_eq!(answer.head.field("connection"), Some("close"));
     assert!(client.closes());
+    client.send(last);
     origin.wait_for_body();
     assert!(origin.last().body.bytes == body, "the request's body changed on its way");
+}
+
+/// A server that answers before it reads a body, all of which has been handed over to it: nothing of that request is
+/// left to come, and the client's connection serves the next one. How much of a body that is, is up to the kernel: it
+/// holds megabytes between the switch and a server that is slow to read.
+fn early_answer_to_a_body_that_was_handed_over(threads: usize) {
+    const LENGTH: usize = 40_000;
+    let origin = RawOrigin::serving(|mut socket, _| {
+        while let Some((_, early)) = read_head(&mut socket) {
+            let mut body = vec![0; LENGTH - early.len()];
+            until("the body", || (socket.peek(&mut body).expect("open") == body.len()).then_some(()));
+            socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly").expect("open");
+            socket.read_exact(&mut body).expect("it is there");
+        }
+    });
+    let setup = Setup::new(threads).pool_at("standard", "", &[("raw", origin.address())]);
+    let (switch, body) = (setup.start(), noise(LENGTH));
+    let mut client = switch.client();
+    for _ in 0..2 {
+        client.send(format!("POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {LENGTH}\r\n\r\n"));
+        client.send(&body);
+        let answer = client.response();
+        assert_eq!((answer.status(), answer.text().as_str()), (200, "early"));
+        assert_eq!(answer.head.field("connection"), None);
+    }
 }
 
 /// The limit is on taking nothing: a client that reads slowly and steadily may take longer in all.
