@@ -197,15 +197,13 @@ impl Metrics {
 
     /// What was counted of each rule of a listener.
     pub fn rules_of(&self, listener: &str) -> Vec<RuleCounts> {
-        let rules = self.rules.all();
-        rules.iter().filter(|rule| rule.listener() == listener).map(|rule| RuleCounts::of(rule)).collect()
+        self.rules.under(listener).iter().map(|rule| RuleCounts::of(rule)).collect()
     }
 
     /// What became of what those rules of a listener decided that have no place of their own; nothing where there was
     /// nothing of it.
     pub fn other_rules_of(&self, listener: &str) -> Option<RuleOutcomes> {
-        let listeners = self.listeners.all();
-        let listener = listeners.iter().find(|known| known.name() == listener)?;
+        let listener = self.listeners.under(listener).pop()?;
         listener.total_of_other_rules().as_ref().map(RuleOutcomes::of)
     }
 
@@ -350,9 +348,13 @@ fn render_bandwidth(page: &mut Exposition<'_>, classes: &[Arc<BandwidthMetrics>]
     }
 }
 
-/// Handles by a pair of names, in the order of the names.
+/// Handles by a pair of names, in the order of the names. Whoever asks for what is there makes no copy of a name: a plan
+/// asks for each of its rules.
 #[derive(Debug)]
-struct Named<T>(Mutex<BTreeMap<(String, String), Arc<T>>>);
+struct Named<T>(Mutex<BTreeMap<Box<str>, Under<T>>>);
+
+/// Those with the same first name, by the second.
+type Under<T> = BTreeMap<Box<str>, Arc<T>>;
 
 impl<T> Default for Named<T> {
     fn default() -> Named<T> {
@@ -363,21 +365,34 @@ impl<T> Default for Named<T> {
 impl<T> Named<T> {
     fn get(&self, (first, second): (&str, &str), make: impl FnOnce() -> T) -> Arc<T> {
         let mut handles = locked(&self.0);
-        handles.entry((first.to_owned(), second.to_owned())).or_insert_with(|| Arc::new(make())).clone()
+        if let Some(known) = handles.get(first).and_then(|under| under.get(second)) {
+            return known.clone();
+        }
+        let made = Arc::new(make());
+        handles.entry(first.into()).or_default().insert(second.into(), made.clone());
+        made
     }
 
     fn all(&self) -> Vec<Arc<T>> {
-        locked(&self.0).values().cloned().collect()
+        locked(&self.0).values().flat_map(BTreeMap::values).cloned().collect()
+    }
+
+    /// Those whose first name is this.
+    fn under(&self, first: &str) -> Vec<Arc<T>> {
+        locked(&self.0).get(first).into_iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
     /// `gone` is told of each that is forgotten.
     fn forget_unused(&self, mut gone: impl FnMut(&T)) {
-        locked(&self.0).retain(|_, handle| {
-            let is_used = Arc::strong_count(handle) > 1;
-            if !is_used {
-                gone(handle);
-            }
-            is_used
+        locked(&self.0).retain(|_, under| {
+            under.retain(|_, handle| {
+                let is_used = Arc::strong_count(handle) > 1;
+                if !is_used {
+                    gone(handle);
+                }
+                is_used
+            });
+            !under.is_empty()
         });
     }
 }
