@@ -60,6 +60,12 @@ const CHANGED: (u16, &str) = (409, "A file has changed since it was read, or the
 const DRAINS: (u16, &str) = (503, "It drains.");
 /// The same of what changes something.
 const NO_CHANGES: (u16, &str) = (503, "It drains, or an upgrade is under way.");
+/// The same of what takes its turn for that.
+const NO_TURN: (u16, &str) = (503, "It drains, an upgrade is under way, or too many changes wait.");
+/// What has the configuration read, and changes nothing.
+const TOO_MANY: (u16, &str) = (503, "Too many changes wait.");
+const TOO_LATE: (u16, &str) =
+    (504, "To read the configuration, or to wait for its turn, takes too long; nothing has changed.");
 const PAIR: Body = Body {
     shape: None,
     doc: "The chain, the leaf first, and its private key, as PEM. Without a key the one that serves is kept.",
@@ -81,7 +87,8 @@ const CONFIGURATION_REFUSALS: &[(u16, &str)] = &[
     (422, "The configuration would be wrong; `findings` and `text` say where."),
     (428, "`If-Match` is missing."),
     (500, "The configuration cannot be written."),
-    NO_CHANGES,
+    NO_TURN,
+    TOO_LATE,
 ];
 const NO_LISTENER: (u16, &str) = (404, "There is no such listener.");
 const NO_DRY_RUN: (u16, &str) = (404, "There was none since the start.");
@@ -134,8 +141,11 @@ pub(crate) static ROUTES: &[Route] = &[
         refusals: &[
             (409, "Another comparison is going on."),
             (422, "The configuration is wrong; `findings` and `text` say where."),
-            (503, "It drains, an upgrade is under way, or there is no thread for a comparison."),
-            (504, "The comparison takes too long."),
+            (
+                503,
+                "It drains, an upgrade is under way, too many changes wait, or there is no thread for a comparison.",
+            ),
+            TOO_LATE,
         ],
         ..change(
             "POST",
@@ -179,7 +189,8 @@ pub(crate) static ROUTES: &[Route] = &[
             WRONG,
             (428, "`If-Match` is missing."),
             (500, "The rules file cannot be written."),
-            NO_CHANGES,
+            NO_TURN,
+            TOO_LATE,
         ],
         ..change(
             "PUT",
@@ -192,7 +203,7 @@ pub(crate) static ROUTES: &[Route] = &[
     Route {
         query: &[COLOUR],
         body: Some(&RULES),
-        refusals: &[NO_LISTENER, CHANGED, WRONG],
+        refusals: &[NO_LISTENER, CHANGED, WRONG, TOO_MANY, TOO_LATE],
         ..change(
             "POST",
             "/api/v1/listeners/{name}/rules/validate",
@@ -204,7 +215,13 @@ pub(crate) static ROUTES: &[Route] = &[
     Route {
         query: &[COLOUR],
         body: Some(&RULES),
-        refusals: &[NO_LISTENER, (409, "As above, or another comparison is going on."), WRONG],
+        refusals: &[
+            NO_LISTENER,
+            (409, "As above, or another comparison is going on."),
+            WRONG,
+            (503, "Too many changes wait, or there is no thread for a comparison."),
+            TOO_LATE,
+        ],
         ..change(
             "POST",
             "/api/v1/listeners/{name}/rules/diff",
@@ -222,7 +239,8 @@ pub(crate) static ROUTES: &[Route] = &[
             (409, "A file has changed since it was read, the listener has no rules, or a dry-run goes on."),
             (412, "Other rules serve than `If-Match` says; `rules_version` says which."),
             WRONG,
-            NO_CHANGES,
+            NO_TURN,
+            TOO_LATE,
         ],
         ..change(
             "POST",
@@ -290,7 +308,7 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         query: &[WHY, COLOUR],
-        refusals: &[(404, "There is no such version, or no more."), CHANGED, WRONG, NO_CHANGES],
+        refusals: &[(404, "There is no such version, or no more."), CHANGED, WRONG, NO_TURN, TOO_LATE],
         ..change(
             "POST",
             "/api/v1/versions/{n}/restore",
@@ -399,7 +417,8 @@ pub(crate) static ROUTES: &[Route] = &[
             (422, "The certificate is of no use, or the key is not its own; `detail` says why."),
             (428, "`If-Match` is missing."),
             (500, "The files cannot be written."),
-            NO_CHANGES,
+            NO_TURN,
+            TOO_LATE,
         ],
         ..change(
             "PUT",

@@ -11,6 +11,18 @@ impl Switch {
     pub fn upgrade(&mut self) {
         let said = self.errors().all().len();
         self.signal("USR2");
+        self.follows_after(said);
+    }
+
+    /// Waits until a new process serves that was begun otherwise, the first one, and stands for it from then on.
+    ///
+    /// # Panics
+    /// When none does.
+    pub fn follows_upgrade(&mut self) {
+        self.follows_after(0);
+    }
+
+    fn follows_after(&mut self, said: usize) {
         let line = self.errors().wait_after(said, "`upgraded pid=`", |line| {
             line.starts_with("upgraded pid=").then(|| line.to_owned())
         });

@@ -19,6 +19,7 @@ mod service;
 mod shortage;
 mod successor;
 mod traces;
+mod turns;
 
 use std::ffi::OsString;
 use std::io;

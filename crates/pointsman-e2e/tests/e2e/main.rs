@@ -18,6 +18,7 @@ mod broken_answers;
 mod broken_bodies;
 mod busy_servers;
 mod certificates_at_run_time;
+mod changes_in_turn;
 mod command_line;
 mod conditions;
 mod configuration;

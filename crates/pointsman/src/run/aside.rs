@@ -44,28 +44,58 @@ impl Aside {
         if self.0.swap(true, Ordering::AcqRel) {
             return Err(Undone::Busy);
         }
-        let state = State { made: None, has_ended: false, waiting: None };
-        let slot = Arc::new(Slot(Mutex::new(state)));
-        let end = End { busy: self.0.clone(), slot: slot.clone(), made: None };
-        let started = thread::Builder::new().name("aside".to_owned()).spawn(move || {
-            // All of it: its end is that of the thread.
-            let mut end = end;
-            give_way();
-            end.made = Some(work());
-        });
-        started.map_err(Undone::NoThread)?;
-        std::future::poll_fn(|context| {
-            slot.with(|state| match (state.made.take(), state.has_ended) {
-                (Some(made), _) => Poll::Ready(Ok(made)),
-                (None, true) => Poll::Ready(Err(Undone::BrokeOff)),
-                (None, false) => {
-                    state.waiting = Some(context.waker().clone());
-                    Poll::Pending
-                }
-            })
-        })
-        .await
+        in_a_thread(work, Busy(self.0.clone())).await
     }
+}
+
+/// It does something, until this is dropped.
+struct Busy(Arc<AtomicBool>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// Does `work` in a thread that gives way, and holds `held` until it is over, also where nobody waits for it any more. A
+/// system that has no thread for it has it done here: better beside the requests than not at all.
+pub(super) async fn beside<T: Send + 'static>(
+    work: impl Fn() -> T + Send + Sync + 'static,
+    held: impl Send + 'static,
+) -> Result<T, Undone> {
+    let work = Arc::new(work);
+    let theirs = work.clone();
+    match in_a_thread(move || theirs(), held).await {
+        Err(Undone::NoThread(_)) => Ok(work()),
+        done => done,
+    }
+}
+
+async fn in_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+    held: impl Send + 'static,
+) -> Result<T, Undone> {
+    let state = State { made: None, has_ended: false, waiting: None };
+    let slot = Arc::new(Slot(Mutex::new(state)));
+    let end = End { held: Some(held), slot: slot.clone(), made: None };
+    let started = thread::Builder::new().name("aside".to_owned()).spawn(move || {
+        // All of it: its end is that of the thread.
+        let mut end = end;
+        give_way();
+        end.made = Some(work());
+    });
+    started.map_err(Undone::NoThread)?;
+    std::future::poll_fn(|context| {
+        slot.with(|state| match (state.made.take(), state.has_ended) {
+            (Some(made), _) => Poll::Ready(Ok(made)),
+            (None, true) => Poll::Ready(Err(Undone::BrokeOff)),
+            (None, false) => {
+                state.waiting = Some(context.waker().clone());
+                Poll::Pending
+            }
+        })
+    })
+    .await
 }
 
 /// Does `work` in a thread that gives way, and waits for it.
@@ -116,16 +146,16 @@ impl<T> Slot<T> {
     }
 }
 
-/// The end of the work, however it comes. Who waits hears of it when other work may begin.
-struct End<T> {
-    busy: Arc<AtomicBool>,
+/// The end of the work, however it comes. Who waits hears of it when what was held is free.
+struct End<T, H> {
+    held: Option<H>,
     slot: Arc<Slot<T>>,
     made: Option<T>,
 }
 
-impl<T> Drop for End<T> {
+impl<T, H> Drop for End<T, H> {
     fn drop(&mut self) {
-        self.busy.store(false, Ordering::Release);
+        self.held.take();
         let made = self.made.take();
         let waiting = self.slot.with(|state| {
             (state.made, state.has_ended) = (made, true);

@@ -16,6 +16,7 @@ use pointsman_tls::{CertificateFacts, CertificateFiles, Sent, ShownTo, TlsError,
 use super::history::By;
 use super::publishing::write;
 use super::reloads::{Refused, Reloaded, Reloads};
+use super::turns::Turn;
 
 /// Why a certificate was not replaced. Nothing has changed.
 pub(super) enum Unreplaced {
@@ -85,8 +86,9 @@ fn shown<'a>(all: &'a mut Vec<Shown>, facts: &CertificateFacts) -> &'a mut Shown
 
 impl Reloads {
     /// Puts what `pem` holds in the place of a certificate, and of its key where it holds one.
-    pub(super) fn replace_certificate(
+    pub(super) async fn replace_certificate(
         &self,
+        turn: &Turn,
         old: &Shown,
         pem: &[u8],
         by: By,
@@ -100,14 +102,33 @@ impl Reloads {
         let (new, is_key_sent) = before.replaced_by(pem);
         let sent = Sent { chain: &new.certificate, key: &new.key, is_key_sent, shown_to: old.to() };
         check_pair(&files, sent, SystemTime::now()).map_err(Unreplaced::Wrong)?;
-        let replaced = new.write(&files, &before).map_err(Unreplaced::Unwritable);
-        match replaced.and_then(|()| self.reload(by).map_err(Unreplaced::Refused)) {
-            Ok(reloaded) => Ok(reloaded),
-            Err(why) => {
-                // Where that fails, too, the files hold one pair or the other, and the next reload takes it.
-                before.write(&files, &new).map_err(Unreplaced::Unwritable)?;
-                Err(why)
-            }
+        let mut written = Written { files: &files, before: &before, new: &new, is_over: false };
+        let reloaded = match new.write(&files, &before) {
+            Ok(()) => self.reload(turn, by).await.map_err(Unreplaced::Refused),
+            Err(error) => Err(Unreplaced::Unwritable(error)),
+        };
+        written.is_over = true;
+        reloaded.or_else(|why| {
+            // Where that fails, too, the files hold one pair or the other, and the next reload takes it.
+            before.write(&files, &new).map_err(Unreplaced::Unwritable)?;
+            Err(why)
+        })
+    }
+}
+
+/// New files that do not serve yet. Where nobody waits any more for whether they will, the old ones are written back.
+struct Written<'a> {
+    files: &'a CertificateFiles,
+    before: &'a Texts,
+    new: &'a Texts,
+    is_over: bool,
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // As above, where it fails.
+            let (Ok(()) | Err(_)) = self.before.write(self.files, self.new);
         }
     }
 }

@@ -25,6 +25,7 @@ use super::reloads::{Fixed, Reloads, free};
 use super::service::Service;
 use super::shortage::Watch;
 use super::successor::{Program, Succession};
+use super::turns::{Turn, Turns};
 
 /// How often the switch is cleared up.
 const HOUSEKEEPING_MS: u32 = 250;
@@ -118,7 +119,6 @@ impl Control {
         let mut history = History::default();
         history.keep(&rule_sets, By::now("-", "the start"));
         let switch = Rc::new(RefCell::new(switch));
-        let draining = Rc::new(Cell::new(false));
         event_loop.run(async {
             let timers = Timers::default();
             let ticking = timers.clone();
@@ -137,20 +137,16 @@ impl Control {
                 fixed,
                 levels,
                 descriptors_max,
+                turns: Turns::default(),
                 is_held: Cell::new(false),
+                is_draining: Cell::new(false),
             });
             let admin = match admin {
                 None => None,
                 Some(listening) => {
-                    let (switch, reloads, draining) = (switch.clone(), reloads.clone(), draining.clone());
-                    let pages = SwitchPages {
-                        switch,
-                        metrics,
-                        reloads,
-                        draining,
-                        aside: Aside::default(),
-                        begun: RefCell::default(),
-                    };
+                    let (switch, reloads) = (switch.clone(), reloads.clone());
+                    let (aside, begun) = (Aside::default(), RefCell::default());
+                    let pages = SwitchPages { switch, metrics, reloads, aside, begun };
                     Some(serve_admin(listening, &timers, pages)?)
                 }
             };
@@ -162,7 +158,7 @@ impl Control {
             let mut waits = Waits { signals: &signals, deadline: timers.deadline(), service };
             let mut succession = Succession { program, keys, admin, under_way: None };
             let ends = until_told_to_end(&reloads, &mut waits, &mut succession).await;
-            draining.set(true);
+            reloads.is_draining.set(true);
             if ends == Ends::Replaced {
                 succession.admin.take().into_iter().for_each(Serving::stop);
             }
@@ -218,30 +214,44 @@ impl Waits<'_> {
     }
 }
 
-async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession: &mut Succession) -> Ends {
+async fn until_told_to_end(
+    reloads: &Rc<Reloads>,
+    waits: &mut Waits<'_>,
+    succession: &mut Succession,
+) -> Ends {
     let switch = &reloads.switch;
     let (mut looked, mut told) = (Instant::now(), Instant::now());
     let mut shortages = Watch::new();
+    let own = OwnReloads::new(reloads);
+    // An upgrade that waits until what changes now is done.
+    let mut upgrade: Option<Turn> = None;
     loop {
-        // Why one is refused has been said.
-        let look_ms = if succession.is_under_way() { UPGRADE_LOOK_MS } else { HOUSEKEEPING_MS };
+        let is_eager = succession.is_under_way() || own.are_under_way() || upgrade.is_some();
+        let look_ms = if is_eager { UPGRADE_LOOK_MS } else { HOUSEKEEPING_MS };
         match waits.signal_within(look_ms).await {
             Some(Signal::Terminate | Signal::Interrupt) => {
                 succession.give_up();
                 return Ends::Told;
             }
-            Some(Signal::Upgrade) => succession.begin(&switch.borrow()),
+            Some(Signal::Upgrade) => upgrade = upgrade.or_else(|| Some(turn_of_upgrade(reloads))),
             Some(Signal::HangUp) => {
                 waits.service.reloads();
-                let reloaded = reloads.begin_anew(By::now("-", "SIGHUP"));
-                waits.service.has_reloaded(reloaded.is_err());
+                reloads.reopen_log();
+                own.begin(By::now("-", "SIGHUP"), Told::Manager);
             }
             None => {}
+        }
+        if let Some(is_refused) = own.take_end() {
+            waits.service.has_reloaded(is_refused);
+        }
+        if upgrade.take_if(|turn| turn.has_come()).is_some() {
+            succession.begin(&switch.borrow());
         }
         if let Some(successor) = succession.ready() {
             waits.service.is_replaced(successor);
             return Ends::Replaced;
         }
+        // Before anything waits: whoever comes behind an upgrade finds that it is under way.
         reloads.is_held.set(succession.is_under_way());
         free(switch);
         let changes = switch.borrow().take_health_changes();
@@ -254,13 +264,83 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
             reloads.levels.tell();
         }
         let watch_ms = switch.borrow().watch_ms();
-        let may_reload = watch_ms != 0 && !succession.is_under_way();
+        // What changes now may be the files that are looked at.
+        let may_reload = watch_ms != 0 && !succession.is_under_way() && reloads.turns.are_none();
         if may_reload && looked.elapsed().as_millis() >= u128::from(watch_ms) {
             looked = Instant::now();
             if changed(&reloads.files.borrow()) {
-                drop(reloads.reload(By::now("-", "a file has changed")));
+                own.begin(By::now("-", "a file has changed"), Told::Nobody);
             }
         }
+    }
+}
+
+/// Behind what changes now: the new process reads what stands in the files then.
+fn turn_of_upgrade(reloads: &Reloads) -> Turn {
+    let turn = reloads.turns.take();
+    if !turn.has_come() {
+        notice("upgrade waits: what is being changed comes first");
+    }
+    turn
+}
+
+/// Who is told of the end of a reload, besides the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nobody,
+    Manager,
+}
+
+/// Reloads that nobody asks the admin listener for.
+struct OwnReloads {
+    reloads: Rc<Reloads>,
+    state: Rc<RefCell<OwnState>>,
+}
+
+#[derive(Default)]
+struct OwnState {
+    /// One waits for its turn: it will see whatever another one would.
+    waits: bool,
+    begun: usize,
+    /// Somebody is told when none is under way any more.
+    is_told: bool,
+    is_last_refused: bool,
+}
+
+impl OwnReloads {
+    fn new(reloads: &Rc<Reloads>) -> OwnReloads {
+        OwnReloads { reloads: reloads.clone(), state: Rc::default() }
+    }
+
+    /// Begins one behind what changes now, unless one waits for that already.
+    fn begin(&self, by: By, told: Told) {
+        let mut state = self.state.borrow_mut();
+        state.is_told |= told == Told::Manager;
+        if std::mem::replace(&mut state.waits, true) {
+            return;
+        }
+        state.begun += 1;
+        let (reloads, state) = (self.reloads.clone(), self.state.clone());
+        let turn = reloads.turns.take();
+        spawn(async move {
+            turn.comes().await;
+            state.borrow_mut().waits = false;
+            let is_refused = reloads.reload(&turn, by).await.is_err();
+            let mut state = state.borrow_mut();
+            state.begun -= 1;
+            state.is_last_refused = is_refused;
+        });
+    }
+
+    fn are_under_way(&self) -> bool {
+        self.state.borrow().begun > 0
+    }
+
+    /// Whether the last one was refused, where all are over and somebody is to be told.
+    fn take_end(&self) -> Option<bool> {
+        let mut state = self.state.borrow_mut();
+        let is_over = state.begun == 0 && std::mem::take(&mut state.is_told);
+        is_over.then_some(state.is_last_refused)
     }
 }
 

@@ -9,7 +9,7 @@ mod rules;
 mod servers;
 mod sticky;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fs::{self, OpenOptions};
 use std::future::Future;
 use std::io::{self, Write};
@@ -41,7 +41,6 @@ pub(super) struct SwitchPages {
     pub(super) switch: Rc<RefCell<Switch>>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) reloads: Rc<Reloads>,
-    pub(super) draining: Rc<Cell<bool>>,
     pub(super) aside: Aside,
     /// What was asked for of the last dry-run.
     pub(super) begun: RefCell<Option<Begun>>,
@@ -54,34 +53,36 @@ impl Pages for SwitchPages {
 
     fn answer(self: Rc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Page>>> {
         Box::pin(async move {
-            let serves = !self.draining.get();
+            let serves = !self.reloads.is_draining.get();
             match request.call {
                 Call::Metrics => self.metrics(),
                 Call::Health if serves => Page::plain(200, "ok"),
                 Call::Health => Page::plain(503, "draining"),
                 call if !serves && is_lasting(call) => drains(),
                 Call::Reload if request.says("dry_run") => self.dry_run(colour(&request)).await,
-                Call::Reload => self.reload(&request),
+                Call::Reload => either(self.reload(&request).await),
                 Call::Plan => self.plan(),
                 Call::Rules => self.rules(request.name()),
-                Call::PublishRules => self.publish_rules(request).await,
-                Call::ValidateRules => self.validate_rules(request),
-                Call::CompareRules => self.compare_rules(request).await,
+                Call::PublishRules => either(self.publish_rules(request).await),
+                Call::ValidateRules => either(self.validate_rules(request).await),
+                Call::CompareRules => either(self.compare_rules(request).await),
                 Call::BeginDryRun => self.begin_dry_run(&request).await,
-                Call::BeginDryRunOfRules => self.begin_dry_run_of_rules(request),
+                Call::BeginDryRunOfRules => either(self.begin_dry_run_of_rules(request).await),
                 Call::DryRun => self.found(&request),
                 Call::EndDryRun => self.end_dry_run(&request),
                 Call::Versions => self.versions(),
                 Call::Version => self.version(request.name()),
-                Call::RestoreVersion => self.restore_version(&request),
+                Call::RestoreVersion => either(self.restore_version(&request).await),
                 Call::Pools => self.pools(),
                 Call::Pool => self.pool(&request),
                 Call::Server => self.server(&request),
                 Call::SetServerState => self.set_server_state(&request),
-                Call::PutServer | Call::ChangeServer | Call::RemoveServer => self.change_server(&request),
+                Call::PutServer | Call::ChangeServer | Call::RemoveServer => {
+                    either(self.change_server(&request).await)
+                }
                 Call::Certificates => self.certificates(),
                 Call::Certificate => self.certificate(request.name()),
-                Call::ReplaceCertificate => self.replace_certificate(&request),
+                Call::ReplaceCertificate => either(self.replace_certificate(&request).await),
                 Call::StickyClients => self.sticky_clients(&request),
                 // What is remembered is on its way to another process: it would come back there.
                 Call::ForgetStickyClients | Call::ForgetStickyClient | Call::ForgetStickyTargets
@@ -144,25 +145,26 @@ impl SwitchPages {
         Page::metrics(text)
     }
 
-    fn reload(&self, request: &Request) -> Page {
+    async fn reload(&self, request: &Request) -> Result<Page, Page> {
         let colour = colour(request);
         let by = By::now(request.who.as_deref().unwrap_or("-"), "the files were read again");
-        match self.reloads.begin_anew(by) {
-            Ok(reloaded) => Page::json(&json!({
+        self.reloads.reopen_log();
+        let turn = self.turn().await?;
+        match self.reloads.reload(&turn, by).await {
+            Ok(reloaded) => Ok(Page::json(&json!({
                 "version": 1,
                 "generation": reloaded.generation,
                 "configuration": self.configuration(),
                 "waits_for_restart": reloaded.waiting,
                 "findings": findings(&reloaded.warnings),
                 "text": reloaded.warnings.render(colour),
-            })),
-            Err(Refused::Files(problems)) => wrong(&problems, colour, &self.configuration()),
-            Err(Refused::Upgrading) => changes::upgrading(),
+            }))),
             Err(Refused::System(fault)) => {
                 let members =
                     members(json!({ "configuration": self.configuration(), "findings": [], "text": "" }));
-                Page::problem_with(422, fault, members)
+                Err(Page::problem_with(422, fault, members))
             }
+            Err(refused) => Err(self.refused(&refused, colour)),
         }
     }
 
@@ -189,6 +191,11 @@ impl SwitchPages {
         let config = self.reloads.config();
         config.canonicalize().unwrap_or_else(|_| config.to_owned()).display().to_string()
     }
+}
+
+/// What is answered: what was done, or why it was not.
+fn either(answer: Result<Page, Page>) -> Page {
+    answer.unwrap_or_else(|refusal| refusal)
 }
 
 fn drains() -> Page {

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use pointsman_config::{Instead, Loaded, Plan, Problems, RuleSet, changed_file};
 use tempfile::NamedTempFile;
 
-use super::aside::giving_way;
 use super::history::By;
-use super::reloads::{Refused, Reloaded, Reloads};
+use super::reloads::{Refused, Reloaded, Reloads, Unread, Unready};
+use super::turns::Turn;
 
 /// Another text for a file, and the plan that it would make.
 pub(super) struct Draft {
     pub(super) loaded: Loaded,
     path: PathBuf,
-    text: String,
+    text: Arc<str>,
     /// What stands in the file, and serves.
     before: Arc<str>,
 }
@@ -39,14 +39,18 @@ pub(super) enum Unfit {
     Changed(PathBuf),
     /// The configuration with these rules is wrong.
     Wrong(Problems),
+    /// Reading it broke off.
+    BrokeOff,
 }
 
 /// Why they were not.
 pub(super) enum Unpublished {
     Unwritable(io::Error),
     Refused(String),
-    /// Sockets are being handed over to another process.
-    Upgrading,
+    /// What stands on disk has changed while it was read.
+    Changed(PathBuf),
+    /// Nothing may change by now.
+    Unready(Unready),
 }
 
 impl Reloads {
@@ -61,61 +65,94 @@ impl Reloads {
         set.cloned().ok_or(Unfit::NoRules)
     }
 
-    /// What other rules would make of the configuration, as it stands on disk and serves.
-    pub(super) fn draft(&self, listener: &str, text: String) -> Result<Draft, Unfit> {
+    /// What other rules would make of the configuration, as it stands on disk and serves. As with all of these, in a turn that
+    /// has come.
+    pub(super) async fn draft(&self, turn: &Turn, listener: &str, text: String) -> Result<Draft, Unfit> {
         let path = self.rules_of(listener)?.path;
-        self.draft_at(path, text)
+        self.draft_at(turn, path, text).await
     }
 
     /// The same for a rules file.
-    pub(super) fn draft_at(&self, path: PathBuf, text: String) -> Result<Draft, Unfit> {
+    pub(super) async fn draft_at(&self, turn: &Turn, path: PathBuf, text: String) -> Result<Draft, Unfit> {
         let before =
             self.rule_sets.borrow().iter().find(|set| set.path == path).map(|set| set.source.clone());
-        self.draft_of(path, text, before.ok_or(Unfit::NoRules)?)
+        self.draft_of(turn, path, text, before.ok_or(Unfit::NoRules)?).await
     }
 
     /// The same for the configuration itself.
-    pub(super) fn draft_configuration(&self, text: String) -> Result<Draft, Unfit> {
+    pub(super) async fn draft_configuration(&self, turn: &Turn, text: String) -> Result<Draft, Unfit> {
         let before = self.source.borrow().clone();
-        self.draft_of(self.config.clone(), text, before)
+        self.draft_of(turn, self.config.clone(), text, before).await
     }
 
-    fn draft_of(&self, path: PathBuf, text: String, before: Arc<str>) -> Result<Draft, Unfit> {
+    async fn draft_of(
+        &self,
+        turn: &Turn,
+        path: PathBuf,
+        text: String,
+        before: Arc<str>,
+    ) -> Result<Draft, Unfit> {
         if let Some(changed) = changed_file(&self.files.borrow()) {
             return Err(Unfit::Changed(changed.to_owned()));
         }
-        let (config, instead) = (self.config(), Instead { path: &path, text: &text });
-        let loaded = self
-            .switch
-            .borrow()
-            .with_plan(|plan| giving_way(|| Plan::load_instead(config, Some(plan), instead)))
-            .map_err(Unfit::Wrong)?;
-        Ok(Draft { loaded, path, text, before })
+        let (config, instead, text) = (self.config.clone(), path.clone(), Arc::<str>::from(text));
+        let new = text.clone();
+        let read = move |plan: &Plan| {
+            let instead = Instead { path: &instead, text: &new };
+            Plan::load_instead(&config, Some(plan), instead)
+        };
+        match self.read(turn, read).await {
+            Ok(loaded) => Ok(Draft { loaded, path, text, before }),
+            Err(Unread::Wrong(problems)) => Err(Unfit::Wrong(problems)),
+            Err(Unread::BrokeOff) => Err(Unfit::BrokeOff),
+        }
     }
 
-    /// Writes the text to its file, and lets it serve.
+    /// Writes the text to its file, and lets it serve: in the turn in which it was read.
     pub(super) fn publish(&self, draft: Draft, by: By) -> Result<Reloaded, Unpublished> {
-        self.is_free().map_err(|_| Unpublished::Upgrading)?;
+        self.is_free().map_err(Unpublished::of)?;
         let Draft { loaded, path, text, before } = draft;
+        if let Some(changed) = changed_file(&self.files.borrow()) {
+            return Err(Unpublished::Changed(changed.to_owned()));
+        }
         write(&path, text.as_bytes()).map_err(Unpublished::Unwritable)?;
         self.take(loaded, by).map_err(|refused| {
-            let fault = match refused {
-                Refused::System(fault) => fault,
-                // Nothing begins one in between.
-                Refused::Upgrading => String::new(),
-                Refused::Files(problems) => problems
-                    .diagnostics()
-                    .next()
-                    .map_or_else(String::new, |(_, finding)| finding.message.clone()),
-            };
-            match write(&path, before.as_bytes()) {
-                Ok(()) => Unpublished::Refused(fault),
-                Err(error) => Unpublished::Refused(format!(
-                    "{fault}; and `{}` has the new text, for it could not be written back: {error}",
+            let why = Unpublished::of(refused);
+            match (write(&path, before.as_bytes()), why) {
+                (Ok(()), why) => why,
+                (Err(error), why) => Unpublished::Refused(format!(
+                    "{}; and `{}` has the new text, for it could not be written back: {error}",
+                    why.sentence(),
                     path.display()
                 )),
             }
         })
+    }
+}
+
+impl Unpublished {
+    /// A plan was not taken.
+    fn of(refused: Refused) -> Unpublished {
+        match refused {
+            Refused::System(fault) => Unpublished::Refused(fault),
+            Refused::Unready(why) => Unpublished::Unready(why),
+            Refused::Files(problems) => {
+                let first = problems.diagnostics().next();
+                Unpublished::Refused(first.map_or_else(String::new, |(_, finding)| finding.message.clone()))
+            }
+        }
+    }
+
+    /// Why, in a few words.
+    pub(super) fn sentence(&self) -> String {
+        match self {
+            Unpublished::Unwritable(error) => error.to_string(),
+            Unpublished::Refused(fault) => fault.clone(),
+            Unpublished::Changed(path) => {
+                format!("`{}` has changed since it was read: reload first, or undo that", path.display())
+            }
+            Unpublished::Unready(why) => why.sentence().to_owned(),
+        }
     }
 }
 

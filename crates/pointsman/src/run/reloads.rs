@@ -10,11 +10,12 @@ use pointsman_net::Signals;
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
-use super::aside::{giving_way, let_go};
+use super::aside::{beside, let_go};
 use super::history::{By, History};
 use super::log_level::LogLevels;
 use super::names::{Names, Unjoined};
 use super::notice::{self, notice};
+use super::turns::{Turn, Turns};
 use super::{capacity, difference, threads};
 
 /// Reloads the configuration when something says so.
@@ -35,8 +36,12 @@ pub(super) struct Reloads {
     pub(super) fixed: Fixed,
     pub(super) levels: LogLevels,
     pub(super) descriptors_max: Option<u64>,
+    /// Who changes something, or has it read, one after the other: what one of them has seen is so until it is done.
+    pub(super) turns: Turns,
     /// What is listened on is being handed over: nothing may change about it.
     pub(super) is_held: Cell<bool>,
+    /// The switch ends.
+    pub(super) is_draining: Cell<bool>,
 }
 
 /// A reload that took place.
@@ -54,12 +59,38 @@ pub(super) enum Refused {
     Files(Problems),
     /// The system refuses what they say.
     System(String),
-    /// Sockets are being handed over to another process: nothing may change before that is done with.
-    Upgrading,
+    /// Nothing may change.
+    Unready(Unready),
 }
 
-/// Why nothing may change for a while.
-const UPGRADING: &str = "an upgrade is under way";
+/// What is said where the thread that reads ends before its work.
+pub(super) const BROKE_OFF: &str = "reading the configuration broke off, which is an error of the switch";
+
+/// Why nothing may change, whatever it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unready {
+    /// Sockets are being handed over to another process, for a while.
+    Upgrading,
+    /// The switch ends.
+    Draining,
+}
+
+/// Why there is no plan to take.
+pub(super) enum Unread {
+    /// What is wrong with the files.
+    Wrong(Problems),
+    /// Reading broke off.
+    BrokeOff,
+}
+
+impl Unready {
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Unready::Upgrading => "an upgrade is under way",
+            Unready::Draining => "the switch drains",
+        }
+    }
+}
 
 /// What only a restart can change.
 #[derive(Clone, PartialEq)]
@@ -101,38 +132,53 @@ impl Reloads {
         &self.config
     }
 
-    /// Opens the access log anew, for whoever rotates it, and reloads: what SIGHUP asks for.
-    pub(super) fn begin_anew(&self, by: By) -> Result<Reloaded, Refused> {
+    /// Opens the access log anew, for whoever rotates it: with a reload that is what SIGHUP asks for.
+    pub(super) fn reopen_log(&self) {
         self.log.as_ref().inspect(|log| log.reopen());
-        self.reload(by)
     }
 
-    /// Loads the configuration again. A bad one changes nothing and says why.
-    pub(super) fn reload(&self, by: By) -> Result<Reloaded, Refused> {
+    /// Loads the configuration again, in a turn that has come. A bad one changes nothing and says why.
+    pub(super) async fn reload(&self, turn: &Turn, by: By) -> Result<Reloaded, Refused> {
         self.is_free()?;
         // Reloads that come thick and fast would pile up the plans of all of them until the next look.
         free(&self.switch);
-        let config = self.config();
-        let loaded = self.switch.borrow().with_plan(|plan| giving_way(|| Plan::load(config, Some(plan))));
-        match loaded {
+        let config = self.config.clone();
+        match self.read(turn, move |plan| Plan::load(&config, Some(plan))).await {
             Ok(loaded) => self.take(loaded, by),
-            Err(problems) => {
+            Err(Unread::Wrong(problems)) => {
                 self.metrics.reload_refused();
                 // Until one of these files changes again there is nothing to try again.
                 *self.files.borrow_mut() = problems.watched().to_vec();
                 notice::error(&format!("reload refused:\n{}", problems.render(notice::colour())));
                 Err(Refused::Files(problems))
             }
+            Err(Unread::BrokeOff) => Err(self.refuse(BROKE_OFF.to_owned())),
         }
+    }
+
+    /// Has a plan read that is to follow the one which serves: in a turn that has come, and in a thread of its own, since
+    /// many rules take seconds. Names may have other answers by then; nothing else that serves has changed.
+    pub(super) async fn read(
+        &self,
+        turn: &Turn,
+        read: impl Fn(&Plan) -> Result<Loaded, Problems> + Send + Sync + 'static,
+    ) -> Result<Loaded, Unread> {
+        debug_assert!(turn.has_come());
+        let plan = self.switch.borrow().with_plan(Plan::clone);
+        let read = beside(move || read(&plan), turn.clone()).await;
+        // A thread that begins is all that it wants, and done without.
+        read.map_err(|_| Unread::BrokeOff)?.map_err(Unread::Wrong)
     }
 
     /// Whether something may change.
     pub(super) fn is_free(&self) -> Result<(), Refused> {
-        if !self.is_held.get() {
-            return Ok(());
-        }
-        notice::warn(&format!("reload refused: {UPGRADING}"));
-        Err(Refused::Upgrading)
+        let why = match (self.is_draining.get(), self.is_held.get()) {
+            (true, _) => Unready::Draining,
+            (false, true) => Unready::Upgrading,
+            (false, false) => return Ok(()),
+        };
+        notice::warn(&format!("reload refused: {}", why.sentence()));
+        Err(Refused::Unready(why))
     }
 
     /// Lets a plan serve that was made of files, in the place of the one that serves.

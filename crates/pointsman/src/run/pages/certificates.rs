@@ -9,13 +9,12 @@ use pointsman_telemetry::rfc3339;
 use pointsman_tls::CertificateFacts;
 use serde_json::{Value, json};
 
-use super::changes::{seen, upgrading};
-use super::{SwitchPages, colour, findings, members, wrong};
+use super::changes::seen;
+use super::{SwitchPages, colour, findings, members};
 use crate::run::certificates::{Shown, Unreplaced, shown_certificates};
 use crate::run::history::By;
 use crate::run::notice::notice;
 use crate::run::publishing::Unfit;
-use crate::run::reloads::Refused;
 
 impl SwitchPages {
     /// All of them.
@@ -31,20 +30,15 @@ impl SwitchPages {
     }
 
     /// Another one in its place.
-    pub(super) fn replace_certificate(&self, request: &Request) -> Page {
-        let Some(old) = self.certificate_of(request.name()) else { return no_certificate() };
-        if let Err(page) = seen(request, "fingerprint", &old.facts.fingerprint) {
-            return page;
-        }
+    pub(super) async fn replace_certificate(&self, request: &Request) -> Result<Page, Page> {
+        let turn = self.turn_to_change().await?;
+        let old = self.certificate_of(request.name()).ok_or_else(no_certificate)?;
+        seen(request, "fingerprint", &old.facts.fingerprint)?;
         let who = request.who.as_deref().unwrap_or("-");
         let by = By::now(who, request.parameter("why").unwrap_or_default());
-        let reloaded = match self.reloads.replace_certificate(&old, &request.body, by) {
-            Ok(reloaded) => reloaded,
-            Err(why) => return self.unreplaced(why, request),
-        };
-        let Some(Shown { facts: new, .. }) = self.certificate_of(request.name()) else {
-            return no_certificate();
-        };
+        let replaced = self.reloads.replace_certificate(&turn, &old, &request.body, by).await;
+        let reloaded = replaced.map_err(|why| self.unreplaced(why, request))?;
+        let Shown { facts: new, .. } = self.certificate_of(request.name()).ok_or_else(no_certificate)?;
         notice(&format!(
             "certificate replaced file={} fingerprint={} by={}",
             new.file.display(),
@@ -58,7 +52,7 @@ impl SwitchPages {
             "findings": findings(&reloaded.warnings),
             "text": reloaded.warnings.render(colour(request)),
         });
-        self.certificate_with(request.name(), done)
+        Ok(self.certificate_with(request.name(), done))
     }
 
     fn unreplaced(&self, why: Unreplaced, request: &Request) -> Page {
@@ -78,11 +72,7 @@ impl SwitchPages {
             Unreplaced::Unwritable(error) => {
                 Page::problem(500, format!("nothing has changed: the files cannot be written: {error}"))
             }
-            Unreplaced::Refused(Refused::Files(problems)) => wrong(&problems, colour, &self.configuration()),
-            Unreplaced::Refused(Refused::Upgrading) => upgrading(),
-            Unreplaced::Refused(Refused::System(fault)) => {
-                Page::problem(422, format!("nothing has changed: {fault}"))
-            }
+            Unreplaced::Refused(refused) => self.refused(&refused, colour),
         }
     }
 

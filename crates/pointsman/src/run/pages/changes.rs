@@ -6,8 +6,10 @@ use pointsman_admin::{Page, Request};
 use pointsman_config::Colour;
 use serde_json::{Map, json};
 
-use super::{SwitchPages, wrong};
+use super::{SwitchPages, drains, wrong};
 use crate::run::publishing::{Unfit, Unpublished};
+use crate::run::reloads::{BROKE_OFF, Refused, Unready};
+use crate::run::turns::Turn;
 
 /// Whether whoever asks has seen the version that serves, which `key` names in the answer that they have not.
 pub(super) fn seen(request: &Request, key: &str, version: &str) -> Result<(), Page> {
@@ -29,30 +31,67 @@ pub(super) fn upgrading() -> Page {
     Page::problem(503, "an upgrade is under way: ask again when it is over")
 }
 
+/// Nothing may change.
+pub(super) fn unready(why: Unready) -> Page {
+    match why {
+        Unready::Upgrading => upgrading(),
+        Unready::Draining => drains(),
+    }
+}
+
 /// Nothing was written, or not for long.
-pub(super) fn unpublished(why: Unpublished, path: &Path) -> Page {
+pub(super) fn unpublished(why: &Unpublished, path: &Path) -> Page {
     match why {
         Unpublished::Unwritable(error) => {
             let detail = format!("nothing has changed: `{}` cannot be written: {error}", path.display());
             Page::problem(500, detail)
         }
-        Unpublished::Upgrading => upgrading(),
+        Unpublished::Unready(why) => unready(*why),
+        Unpublished::Changed(_) => Page::problem(409, why.sentence()),
         Unpublished::Refused(fault) => Page::problem(422, format!("nothing has changed: {fault}")),
     }
 }
 
 impl SwitchPages {
+    /// Waits for a turn to change something, or to have it read.
+    pub(super) async fn turn(&self) -> Result<Turn, Page> {
+        let Some(turn) = self.reloads.turns.take_if_few() else {
+            return Err(Page::problem(
+                503,
+                "too many changes wait already: ask again when some of them are done",
+            ));
+        };
+        turn.comes().await;
+        Ok(turn)
+    }
+
+    /// The same for what is to last, which may be refused by then.
+    pub(super) async fn turn_to_change(&self) -> Result<Turn, Page> {
+        let turn = self.turn().await?;
+        match self.reloads.is_free() {
+            Ok(()) => Ok(turn),
+            Err(refused) => Err(self.refused(&refused, Colour::Never)),
+        }
+    }
+
+    /// A plan was not taken.
+    pub(super) fn refused(&self, refused: &Refused, colour: Colour) -> Page {
+        match refused {
+            Refused::Files(problems) => wrong(problems, colour, &self.configuration()),
+            Refused::Unready(why) => unready(*why),
+            Refused::System(fault) => Page::problem(422, format!("nothing has changed: {fault}")),
+        }
+    }
+
     pub(super) fn unfit(&self, unfit: Unfit, colour: Colour) -> Page {
         match unfit {
             Unfit::NoListener => Page::problem(404, "there is no such listener: `/api/v1/plan` names them"),
             Unfit::NoRules => {
                 Page::problem(409, "the listener has no rules: name a file with `rules` in the configuration")
             }
-            Unfit::Changed(path) => Page::problem(
-                409,
-                format!("`{}` has changed since it was read: reload first, or undo that", path.display()),
-            ),
+            Unfit::Changed(path) => Page::problem(409, Unpublished::Changed(path).sentence()),
             Unfit::Wrong(problems) => wrong(&problems, colour, &self.configuration()),
+            Unfit::BrokeOff => Page::problem(500, BROKE_OFF),
         }
     }
 }

@@ -9,7 +9,6 @@ use pointsman_telemetry::rfc3339;
 use serde_json::{Value, json};
 
 use super::changes::{seen, upgrading};
-use super::rules::text_of;
 use super::{SwitchPages, colour, drains, findings, undone, wrong};
 use crate::explain::report::shown;
 use crate::replay::report::{CANNOT_BE_TOLD, Row, changes, summary, way_json};
@@ -51,34 +50,25 @@ impl SwitchPages {
     }
 
     /// Begins one with other rules for a listener.
-    pub(super) fn begin_dry_run_of_rules(&self, mut request: Request) -> Page {
-        if let Err(page) = self.may_begin() {
-            return page;
+    pub(super) async fn begin_dry_run_of_rules(&self, mut request: Request) -> Result<Page, Page> {
+        self.may_begin()?;
+        let turn = self.turn().await?;
+        let unfit = |unfit| self.unfit(unfit, colour(&request));
+        let set = self.reloads.rules_of(request.name()).map_err(unfit)?;
+        if request.if_match.is_some() {
+            seen(&request, "rules_version", &set.version())?;
         }
-        let set = match self.reloads.rules_of(request.name()) {
-            Ok(set) => set,
-            Err(unfit) => return self.unfit(unfit, colour(&request)),
-        };
-        if request.if_match.is_some()
-            && let Err(page) = seen(&request, "rules_version", &set.version())
-        {
-            return page;
-        }
-        let text = match text_of(&mut request) {
-            Ok(text) => text,
-            Err(page) => return page,
-        };
-        match self.reloads.draft(request.name(), text) {
-            Ok(draft) => self.begun(draft.loaded, &request, Some(request.name())),
-            Err(unfit) => self.unfit(unfit, colour(&request)),
-        }
+        let draft = self.draft(&turn, &mut request).await?;
+        // It was so before they were read.
+        self.may_begin()?;
+        Ok(self.begun(draft.loaded, &request, Some(request.name())))
     }
 
     fn may_begin(&self) -> Result<(), Page> {
         if self.reloads.is_held.get() {
             return Err(upgrading());
         }
-        if self.draining.get() {
+        if self.reloads.is_draining.get() {
             return Err(drains());
         }
         if self.switch.borrow_mut().is_in_dry_run() { Err(goes_on()) } else { Ok(()) }

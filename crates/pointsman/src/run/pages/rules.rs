@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 use super::changes::{seen, unpublished};
 use super::{SwitchPages, colour, compare, findings, undone};
 use crate::replay::stand::Rules;
+use crate::run::aside::let_go;
 use crate::run::history::{By, Version};
 use crate::run::publishing::Draft;
+use crate::run::turns::Turn;
 
 impl SwitchPages {
     /// The rules of a listener as they serve.
@@ -46,51 +48,46 @@ impl SwitchPages {
     }
 
     /// Other rules in their place, if those are still what the client thinks.
-    pub(super) async fn publish_rules(&self, mut request: Request) -> Page {
+    pub(super) async fn publish_rules(&self, mut request: Request) -> Result<Page, Page> {
         let dry_run = request.says("dry_run");
-        let set = match self.reloads.rules_of(request.name()) {
-            Ok(set) => set,
-            Err(unfit) => return self.unfit(unfit, colour(&request)),
-        };
-        let version = set.version();
-        if (!dry_run || request.if_match.is_some())
-            && let Err(page) = seen(&request, "rules_version", &version)
-        {
-            return page;
+        let turn = if dry_run { self.turn().await? } else { self.turn_to_change().await? };
+        let unfit = |unfit| self.unfit(unfit, colour(&request));
+        let version = self.reloads.rules_of(request.name()).map_err(unfit)?.version();
+        if !dry_run || request.if_match.is_some() {
+            seen(&request, "rules_version", &version)?;
         }
-        let text = match text_of(&mut request) {
-            Ok(text) => text,
-            Err(page) => return page,
-        };
-        match self.reloads.draft(request.name(), text) {
-            Ok(draft) if dry_run => self.compared(draft, &request).await,
-            Ok(draft) => self.published(draft, &request, request.parameter("why").unwrap_or_default()),
-            Err(unfit) => self.unfit(unfit, colour(&request)),
-        }
+        let draft = self.draft(&turn, &mut request).await?;
+        Ok(match dry_run {
+            true => self.compared(turn, draft, &request).await,
+            false => self.published(draft, &request, request.parameter("why").unwrap_or_default()),
+        })
     }
 
     /// What is wrong with rules.
-    pub(super) fn validate_rules(&self, mut request: Request) -> Page {
-        let draft = text_of(&mut request).map(|text| self.reloads.draft(request.name(), text));
-        match draft {
-            Ok(Ok(draft)) => Page::json(&json!({
-                "version": 1,
-                "findings": findings(&draft.loaded.warnings),
-                "text": draft.loaded.warnings.render(colour(&request)),
-            })),
-            Ok(Err(unfit)) => self.unfit(unfit, colour(&request)),
-            Err(page) => page,
-        }
+    pub(super) async fn validate_rules(&self, mut request: Request) -> Result<Page, Page> {
+        let turn = self.turn().await?;
+        let draft = self.draft(&turn, &mut request).await?;
+        let shown = json!({
+            "version": 1,
+            "findings": findings(&draft.loaded.warnings),
+            "text": draft.loaded.warnings.render(colour(&request)),
+        });
+        let_go(draft);
+        Ok(Page::json(&shown))
     }
 
     /// What rules would decide otherwise.
-    pub(super) async fn compare_rules(&self, mut request: Request) -> Page {
-        let draft = text_of(&mut request).map(|text| self.reloads.draft(request.name(), text));
-        match draft {
-            Ok(Ok(draft)) => self.compared(draft, &request).await,
-            Ok(Err(unfit)) => self.unfit(unfit, colour(&request)),
-            Err(page) => page,
-        }
+    pub(super) async fn compare_rules(&self, mut request: Request) -> Result<Page, Page> {
+        let turn = self.turn().await?;
+        let draft = self.draft(&turn, &mut request).await?;
+        Ok(self.compared(turn, draft, &request).await)
+    }
+
+    /// What the rules in a request's body would make of the configuration.
+    pub(super) async fn draft(&self, turn: &Turn, request: &mut Request) -> Result<Draft, Page> {
+        let text = text_of(request)?;
+        let draft = self.reloads.draft(turn, request.name(), text).await;
+        draft.map_err(|unfit| self.unfit(unfit, colour(request)))
     }
 
     /// Which rules have served, the newest first.
@@ -113,21 +110,21 @@ impl SwitchPages {
     }
 
     /// Rules that have served serve again.
-    pub(super) fn restore_version(&self, request: &Request) -> Page {
+    pub(super) async fn restore_version(&self, request: &Request) -> Result<Page, Page> {
+        let turn = self.turn_to_change().await?;
         let found = {
             let history = self.reloads.history.borrow();
             let version = request.name().parse().ok().and_then(|number| history.version(number));
             version.map(|version| (version.path.clone(), version.text.to_string()))
         };
-        let Some((path, text)) = found else { return no_version(request.name()) };
+        let Some((path, text)) = found else { return Err(no_version(request.name())) };
         let why = match request.parameter("why") {
             Some(why) => format!("restores {}: {why}", request.name()),
             None => format!("restores {}", request.name()),
         };
-        match self.reloads.draft_at(path, text) {
-            Ok(draft) => self.published(draft, request, &why),
-            Err(unfit) => self.unfit(unfit, colour(request)),
-        }
+        let draft = self.reloads.draft_at(&turn, path, text).await;
+        let draft = draft.map_err(|unfit| self.unfit(unfit, colour(request)))?;
+        Ok(self.published(draft, request, &why))
     }
 
     fn published(&self, draft: Draft, request: &Request, why: &str) -> Page {
@@ -145,12 +142,14 @@ impl SwitchPages {
                 }))
                 .with_version(&version)
             }
-            Err(unpublished) => self::unpublished(unpublished, &path),
+            Err(unpublished) => self::unpublished(&unpublished, &path),
         }
     }
 
-    async fn compared(&self, draft: Draft, request: &Request) -> Page {
+    /// The turn ends before it: what was read changes no more, and others need not wait for what is said of it.
+    async fn compared(&self, turn: Turn, draft: Draft, request: &Request) -> Page {
         let running = self.switch.borrow().with_plan(Rules::of);
+        drop(turn);
         let colour = colour(request);
         let compared = self.aside.run(move || compare(&running, &draft.loaded, colour));
         match compared.await {
@@ -210,7 +209,7 @@ fn no_version(number: &str) -> Page {
     Page::problem(404, format!("there is no version `{number}`, or no more: `/api/v1/versions` lists them"))
 }
 
-pub(super) fn text_of(request: &mut Request) -> Result<String, Page> {
+fn text_of(request: &mut Request) -> Result<String, Page> {
     let body = std::mem::take(&mut request.body);
     pointsman_config::text(body).map_err(|error| Page::problem(400, format!("the body is no text: {error}")))
 }

@@ -79,41 +79,33 @@ impl SwitchPages {
     }
 
     /// A server more, less, or with other keys, in the configuration.
-    pub(super) fn change_server(&self, request: &Request) -> Page {
-        let [pool, server] = &request.names[..] else { return no_server() };
+    pub(super) async fn change_server(&self, request: &Request) -> Result<Page, Page> {
+        let [pool, server] = &request.names[..] else { return Err(no_server()) };
+        let turn = self.turn_to_change().await?;
         let source = self.reloads.source.borrow().clone();
-        if let Err(page) = seen(request, "configuration_version", &version(&source)) {
-            return page;
-        }
-        let edit = match edit_of(request) {
-            Ok(edit) => edit,
-            Err(page) => return page,
-        };
-        let edited = match edit_server(&source, pool, server, &edit) {
-            Ok(edited) => edited,
-            Err(fault @ (EditFault::NoPool | EditFault::NoServer)) => {
-                return Page::problem(404, fault.to_string());
-            }
-            Err(fault @ EditFault::Nameless) => return Page::problem(422, fault.to_string()),
-            Err(fault @ EditFault::Layout) => return Page::problem(409, fault.to_string()),
-        };
-        let draft = match self.reloads.draft_configuration(edited) {
-            Ok(draft) => draft,
-            Err(unfit) => return self.unfit(unfit, colour(request)),
-        };
+        seen(request, "configuration_version", &version(&source))?;
+        let edit = edit_of(request)?;
+        let edited = edit_server(&source, pool, server, &edit).map_err(|fault| {
+            let status = match fault {
+                EditFault::NoPool | EditFault::NoServer => 404,
+                EditFault::Nameless => 422,
+                EditFault::Layout => 409,
+            };
+            Page::problem(status, fault.to_string())
+        })?;
+        let draft = self.reloads.draft_configuration(&turn, edited).await;
+        let draft = draft.map_err(|unfit| self.unfit(unfit, colour(request)))?;
         let path = draft.path().to_owned();
         let by = By::now(request.who.as_deref().unwrap_or("-"), request.parameter("why").unwrap_or_default());
-        match self.reloads.publish(draft, by) {
-            Ok(reloaded) => self.page(
-                &self.switch.borrow(),
-                json!({
-                    "waits_for_restart": reloaded.waiting,
-                    "findings": findings(&reloaded.warnings),
-                    "text": reloaded.warnings.render(colour(request)),
-                }),
-            ),
-            Err(why) => unpublished(why, &path),
-        }
+        let reloaded = self.reloads.publish(draft, by).map_err(|why| unpublished(&why, &path))?;
+        Ok(self.page(
+            &self.switch.borrow(),
+            json!({
+                "waits_for_restart": reloaded.waiting,
+                "findings": findings(&reloaded.warnings),
+                "text": reloaded.warnings.render(colour(request)),
+            }),
+        ))
     }
 
     /// A page with the version of the configuration.

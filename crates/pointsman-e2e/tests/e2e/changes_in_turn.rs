@@ -1,0 +1,308 @@
+//! What changes the switch comes one at a time, and whoever looks at it need not wait for that.
+//!
+//! A second listener has its rules in a FIFO: who reads the configuration waits there until the test says what stands in it,
+//! however fast the machine is.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::thread::{JoinHandle, spawn};
+
+use pointsman_e2e::{ADMIN_TOKEN, Client, Origin, PATIENCE, Setup, Switch, tool};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pointsman_e2e::for_threads!(
+    who_looks_does_not_wait,
+    the_second_of_two_publications_is_told,
+    a_reload_comes_behind_a_publication,
+    a_publication_finds_what_a_reload_has_changed,
+    files_that_change_while_they_are_read,
+    an_upgrade_waits_for_a_publication,
+    who_waits_behind_an_upgrade_is_told,
+    the_end_waits_for_nobody,
+    not_too_many_wait
+);
+
+const TO_A: &str = "R1: { routeTo(a); }\n";
+const TO_B: &str = "R1: { routeTo(b); }\n";
+const RULES: &str = "/api/v1/listeners/shop/rules";
+
+/// A switch whose configuration is read for as long as a test likes.
+struct Stand {
+    switch: Switch,
+    slow: Slow,
+    _origins: [Origin; 2],
+}
+
+/// The FIFO.
+struct Slow {
+    path: PathBuf,
+    folder: TempDir,
+}
+
+/// Somebody reads it.
+struct Reading(File);
+
+impl Slow {
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let slow = Self { path: folder.path().join("slow.rules"), folder };
+        slow.renew().then_some(slow)
+    }
+
+    /// Puts an empty one in its place; whoever reads the other one reads on.
+    fn renew(&self) -> bool {
+        let Some(made) = tool(self.folder.path(), "mkfifo", &["next"]) else { return false };
+        assert_eq!(made.code, 0, "{}", made.output());
+        std::fs::rename(self.folder.path().join("next"), &self.path).expect("it is ours");
+        true
+    }
+
+    /// Waits until somebody begins to read it.
+    fn is_read(&self) -> Reading {
+        let (tell, told) = channel();
+        let path = self.path.clone();
+        // It cannot be opened before.
+        spawn(move || tell.send(OpenOptions::new().write(true).open(path).expect("a FIFO")));
+        let opened = told.recv_timeout(6 * PATIENCE).expect("somebody reads it");
+        assert!(self.renew());
+        Reading(opened)
+    }
+}
+
+impl Reading {
+    fn goes_on(mut self) {
+        self.0.write_all(TO_A.as_bytes()).expect("it is read");
+    }
+}
+
+impl Stand {
+    fn new(threads: usize) -> Option<Self> {
+        let (slow, origins) = (Slow::new()?, [Origin::new("sa"), Origin::new("sb")]);
+        let setup = Setup::new(threads).rules(TO_A).pool("a", &[&origins[0]]).pool("b", &[&origins[1]]);
+        let setup = setup.with_token().another_listener("slow");
+        let setup = setup.listener(&format!("rules = \"{}\"", slow.path.display()));
+        let starting = spawn(move || setup.start());
+        slow.is_read().goes_on();
+        let switch = starting.join().expect("it starts");
+        Some(Self { switch, slow, _origins: origins })
+    }
+
+    fn version(&self) -> String {
+        self.switch.admin_shows(RULES)["rules_version"].as_str().expect("a version").to_owned()
+    }
+
+    fn file(&self) -> String {
+        std::fs::read_to_string(self.switch.folder().join("shop.rules")).expect("it is there")
+    }
+
+    /// Sends rules to be published in the place of this version; its answer comes in a thread.
+    fn publish(&self, version: &str, rules: &str) -> JoinHandle<(u16, Value)> {
+        self.ask("PUT", RULES, &format!("If-Match: \"{version}\"\r\n"), rules)
+    }
+
+    fn ask(&self, method: &str, target: &str, lines: &str, body: &str) -> JoinHandle<(u16, Value)> {
+        let mut client = self.send(method, target, lines, body);
+        spawn(move || {
+            let answer = client.response();
+            (answer.status(), serde_json::from_str(&answer.text()).expect("JSON"))
+        })
+    }
+
+    fn send(&self, method: &str, target: &str, lines: &str, body: &str) -> Client {
+        let mut client = Client::plain(self.switch.admin());
+        let length = body.len();
+        client.send(format!(
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n{lines}\
+             Content-Length: {length}\r\n\r\n{body}"
+        ));
+        client
+    }
+}
+
+/// Metrics, health, what serves: all of it is told while a publication and a reload are read.
+fn who_looks_does_not_wait(threads: usize) {
+    let Some(stand) = Stand::new(threads) else { return };
+    let switch = &stand.switch;
+    let old = stand.version();
+    let looks = |generation: u32| {
+        let shown = format!("\npointsman_plan_generation {generation}\n");
+        assert!(switch.metrics().contains(&shown), "{}", switch.metrics());
+        assert_eq!(switch.admin_get("/health").status(), 200);
+        assert_eq!(switch.admin_shows("/api/v1/plan")["generation"], generation);
+        assert_eq!(switch.admin_shows("/api/v1/pools")["pools"][0]["servers"][0]["name"], "sa");
+        let (answer, _) = switch.admin_ask("PUT", "/api/v1/log-level", "", "{\"level\":\"info\"}");
+        assert_eq!(answer.status(), 200);
+    };
+    let published = stand.publish(&old, TO_B);
+    let reading = stand.slow.is_read();
+    looks(1);
+    assert_eq!((stand.version(), stand.file().as_str(), switch.get("/").server()), (old, TO_A, "sa"));
+    reading.goes_on();
+    let (status, said) = published.join().expect("an answer");
+    assert_eq!((status, &said["generation"]), (200, &2.into()), "{said}");
+    assert_eq!((stand.file().as_str(), switch.get("/").server()), (TO_B, "sb"));
+    switch.signal("HUP");
+    let reading = stand.slow.is_read();
+    looks(2);
+    reading.goes_on();
+    switch.wait_for_line("reloaded generation=3");
+    for (method, target) in [("POST", "validate"), ("POST", "diff"), ("POST", "dry-run")] {
+        let asked = stand.ask(method, &format!("{RULES}/{target}"), "", TO_A);
+        let reading = stand.slow.is_read();
+        looks(3);
+        reading.goes_on();
+        let (status, said) = asked.join().expect("an answer");
+        assert_eq!(status, 200, "{target}: {said}");
+    }
+    let restored = stand.ask("POST", "/api/v1/versions/1/restore", "", "");
+    let reading = stand.slow.is_read();
+    looks(3);
+    reading.goes_on();
+    assert_eq!(restored.join().expect("an answer").0, 200);
+    assert_eq!((stand.file().as_str(), switch.get("/").server()), (TO_A, "sa"));
+}
+
+/// Both have read the same version, and the second one was sent while the first one was read.
+fn the_second_of_two_publications_is_told(threads: usize) {
+    let Some(stand) = Stand::new(threads) else { return };
+    let version = stand.version();
+    let first = stand.publish(&version, TO_B);
+    let reading = stand.slow.is_read();
+    let second = stand.publish(&version, "R1: { reject(); }\n");
+    assert_eq!(stand.version(), version);
+    reading.goes_on();
+    assert_eq!(first.join().expect("an answer").0, 200);
+    // It is told before anything is read for it.
+    let (status, said) = second.join().expect("an answer");
+    assert_eq!((status, &said["rules_version"]), (412, &stand.version().into()), "{said}");
+    assert_eq!((stand.file().as_str(), stand.switch.get("/").server()), (TO_B, "sb"));
+}
+
+/// It reads what was published, and undoes nothing of it.
+fn a_reload_comes_behind_a_publication(threads: usize) {
+    let Some(stand) = Stand::new(threads) else { return };
+    let published = stand.publish(&stand.version(), TO_B);
+    let reading = stand.slow.is_read();
+    stand.switch.signal("HUP");
+    let asked = stand.ask("POST", "/api/v1/reload", "", "");
+    reading.goes_on();
+    let (status, said) = published.join().expect("an answer");
+    assert_eq!((status, &said["generation"]), (200, &2.into()), "{said}");
+    (0..2).for_each(|_| stand.slow.is_read().goes_on());
+    assert_eq!(asked.join().expect("an answer").0, 200);
+    stand.switch.wait_for_line("reloaded generation=4");
+    assert_eq!((stand.file().as_str(), stand.switch.get("/").server()), (TO_B, "sb"));
+}
+
+/// Who publishes has not seen what somebody has written meanwhile, and does not replace it.
+fn a_publication_finds_what_a_reload_has_changed(threads: usize) {
+    let Some(stand) = Stand::new(threads) else { return };
+    let version = stand.version();
+    write_rules(&stand, TO_B);
+    stand.switch.signal("HUP");
+    let reading = stand.slow.is_read();
+    let published = stand.publish(&version, "R1: { reject(); }\n");
+    assert_eq!(stand.version(), version);
+    reading.goes_on();
+    let (status, said) = published.join().expect("an answer");
+    assert_eq!((status, &said["rules_version"]), (412, &stand.version().into()), "{said}");
+    assert_ne!(stand.version(), version);
+    assert_eq!((stand.file().as_str(), stand.switch.get("/").server()), (TO_B, "sb"));
+}
+
+/// What somebody writes while a publication is read is not overwritten.
+fn files_that_change_while_they_are_read(threads: usize) {
+    let Some(stand) = Stand::new(threads) else { return };
+    let version = stand.version();
+    let published = stand.publish(&version, TO_B);
+    let reading = stand.slow.is_read();
+    let theirs = "R1: { reject(); }\n";
+    write_rules(&stand, theirs);
+    reading.goes_on();
+    let (status, said) = published.join().expect("an answer");
+    assert_eq!(status, 409, "{said}");
+    assert!(said["detail"].as_str().expect("a sentence").contains("shop.rules"), "{said}");
+    assert_eq!(
+        (stand.file().as_str(), stand.version(), stand.switch.get("/").server()),
+        (theirs, version, "sa")
+    );
+}
+
+/// The new process begins with what was published.
+fn an_upgrade_waits_for_a_publication(threads: usize) {
+    let Some(mut stand) = Stand::new(threads) else { return };
+    let published = stand.publish(&stand.version(), TO_B);
+    let reading = stand.slow.is_read();
+    stand.switch.signal("USR2");
+    stand.switch.wait_for_line("upgrade waits");
+    assert_eq!(stand.switch.admin_get("/health").status(), 200);
+    reading.goes_on();
+    let (status, said) = published.join().expect("an answer");
+    assert_eq!((status, &said["generation"]), (200, &2.into()), "{said}");
+    stand.slow.is_read().goes_on();
+    stand.switch.follows_upgrade();
+    assert_eq!((stand.file().as_str(), stand.switch.get("/").server()), (TO_B, "sb"));
+}
+
+/// Nothing changes while another process begins, and whoever asked before that hears it, too.
+fn who_waits_behind_an_upgrade_is_told(threads: usize) {
+    let Some(mut stand) = Stand::new(threads) else { return };
+    let version = stand.version();
+    let first = stand.publish(&version, TO_B);
+    let reading = stand.slow.is_read();
+    stand.switch.signal("USR2");
+    stand.switch.wait_for_line("upgrade waits");
+    let second = stand.ask("PUT", RULES, "If-Match: *\r\n", TO_A);
+    assert_eq!(stand.version(), version);
+    reading.goes_on();
+    assert_eq!(first.join().expect("an answer").0, 200);
+    let (status, said) = second.join().expect("an answer");
+    assert_eq!((status, stand.file().as_str()), (503, TO_B), "{said}");
+    stand.slow.is_read().goes_on();
+    stand.switch.follows_upgrade();
+    assert_eq!(stand.switch.get("/").server(), "sb");
+}
+
+/// The process ends, and leaves what it read for behind as it was.
+fn the_end_waits_for_nobody(threads: usize) {
+    let Some(mut stand) = Stand::new(threads) else { return };
+    let lines = format!("If-Match: \"{}\"\r\n", stand.version());
+    let mut client = stand.send("PUT", RULES, &lines, TO_B);
+    let _reading = stand.slow.is_read();
+    stand.switch.signal("TERM");
+    assert_eq!(stand.switch.wait_for_exit(), Some(0));
+    assert!(client.try_response().is_err());
+    assert_eq!(stand.file(), TO_A);
+}
+
+/// A client more than may wait is told so, and who only looks is answered all the same.
+fn not_too_many_wait(threads: usize) {
+    const WAITING_MAX: usize = 16;
+    const MORE: usize = 5;
+    let Some(stand) = Stand::new(threads) else { return };
+    let (tell, told) = channel();
+    let ask = || {
+        let (asked, tell) = (stand.ask("POST", &format!("{RULES}/validate"), "", TO_B), tell.clone());
+        spawn(move || tell.send(asked.join().expect("an answer").0).expect("the test is there"));
+    };
+    ask();
+    let reading = stand.slow.is_read();
+    (1..WAITING_MAX + MORE).for_each(|_| ask());
+    let refused: Vec<_> = told.iter().take(MORE).collect();
+    assert_eq!(refused, [503; MORE]);
+    assert_eq!(stand.switch.admin_get("/health").status(), 200);
+    reading.goes_on();
+    (1..WAITING_MAX).for_each(|_| stand.slow.is_read().goes_on());
+    let answered: Vec<_> = told.iter().take(WAITING_MAX).collect();
+    assert_eq!(answered, [200; WAITING_MAX]);
+}
+
+/// Writes other rules beside the switch, as an operator does.
+fn write_rules(stand: &Stand, rules: &str) {
+    let folder = stand.switch.folder();
+    std::fs::write(folder.join(".shop.rules"), rules).expect("a writable folder");
+    std::fs::rename(folder.join(".shop.rules"), folder.join("shop.rules")).expect("a writable folder");
+}
