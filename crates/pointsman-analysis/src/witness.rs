@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod body;
+mod coding;
 mod connection;
 mod content;
 mod draft;
@@ -19,11 +20,12 @@ mod sought;
 mod target;
 #[cfg(test)]
 pub(crate) mod tests;
+mod versions;
 
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_rules::{Decision, Field, Program, Truths};
+use pointsman_rules::{Cause, Decision, Field, Program, Truths};
 use pointsman_view::{BodyPaths, Connection, RequestView};
 
 pub(crate) use self::arrivals::Arrival;
@@ -42,7 +44,7 @@ pub(crate) use self::sought::as_shown;
 use self::sought::{Sought, Wish};
 use crate::wanted::Sketch;
 
-/// Bytes of the longest body that is written out. Of a longer one only the head is, which says how long it is.
+/// Bytes of the longest body that is written out. Of a longer one only what stands in it is, and not the spaces behind that.
 pub const WRITTEN_BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// A request, and the connection that it comes on.
@@ -51,11 +53,18 @@ pub struct Witness {
     /// The message as HTTP/1.1 writes it.
     bytes: Vec<u8>,
     is_of_http2: bool,
-    /// Whether its body is longer than what is written of it.
-    is_cut: bool,
+    /// What follows in its body.
+    rest: Option<Padding>,
     connection: Connection,
     /// A proxy that is believed besides those of the setting.
     proxy: Option<Proxy>,
+}
+
+/// The rest of a long body, which is the same byte again and again, and says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Padding {
+    byte: u8,
+    bytes: u64,
 }
 
 impl Witness {
@@ -65,10 +74,10 @@ impl Witness {
         &self.connection
     }
 
-    /// Whether its body is longer than what is written of it: nobody needs to see the rest.
+    /// Bytes of its body behind those that are written: spaces, or what else says nothing there.
     #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.is_cut
+    pub fn more_bytes(&self) -> u64 {
+        self.rest.map_or(0, |rest| rest.bytes)
     }
 
     /// Whether a proxy must be believed that the setting does not name.
@@ -87,6 +96,12 @@ impl Witness {
         with_subject(program, &paths, self, setting, |subject| {
             see(&program.decide(subject, &mut Truths::default()))
         })
+    }
+
+    /// Whether its body is longer than what is held of one.
+    fn is_too_long(&self, setting: &Setting) -> bool {
+        let written = self.bytes.len() as u64;
+        self.rest.is_some_and(|rest| rest.bytes.saturating_add(written) > setting.held_bytes_max())
     }
 
     /// The networks of those who are believed.
@@ -132,7 +147,8 @@ fn checked(wishes: &[&Wish<'_>], setting: &Setting) -> Option<Witness> {
     let program = Program::of_places(sought.places());
     let paths = Arc::new(BodyPaths::new(&program));
     let reading = Reading { program: &program, paths: &paths, values_max: usize::MAX };
-    let shows = |view: &RequestView<'_>| sought.is_shown_by(view, &program);
+    let too_long = witness.is_too_long(setting).then_some(Cause::Limit);
+    let shows = |view: &RequestView<'_>| sought.is_shown_by(view, &program, too_long);
     reading::read(&reading, &witness, setting, shows)?.then_some(witness)
 }
 
@@ -150,8 +166,8 @@ pub(crate) fn with_all_values<T>(
 /// Shows a witness, its body read to the end, as a program's rules see it. Nothing where the switch refuses it as no
 /// request.
 ///
-/// Of a body that is longer than what is written of it only that is known which its head says. `paths` are those of the
-/// program.
+/// What follows in a body that is longer than what is written of it says nothing further; of one that is longer than what is
+/// held of it, it is not known. `paths` are those of the program.
 pub(crate) fn with_subject<T>(
     program: &Arc<Program>,
     paths: &Arc<BodyPaths>,

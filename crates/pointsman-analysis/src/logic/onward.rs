@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::findings::Report;
-use super::question::Analyst;
+use super::question::{Analyst, reading_steps};
 use super::walk::Instead;
 use crate::witness::{Witness, with_subject};
 
@@ -60,7 +60,7 @@ impl Analyst<'_> {
     /// Nothing where rules jump: then they would have to be asked one by one.
     fn onward(&mut self, rule: u32, witness: &Witness) -> Option<OfRule> {
         let (program, walk, truths) = (self.program, &self.walk, &mut self.truths);
-        if walk.jumps_behind(rule) || !self.effort.take(STEPS) {
+        if walk.jumps_behind(rule) || !self.effort.take(STEPS + reading_steps(witness)) {
             return None;
         }
         with_subject(program, &self.paths, witness, self.setting, |subject| {

@@ -5,13 +5,16 @@ mod around;
 mod arrivals;
 mod barring;
 mod came;
+mod codings;
 mod exclusions;
 mod giving_up;
 mod hops;
 mod joined;
 mod kinds;
+mod lines;
 mod near;
 mod of_field;
+mod places;
 mod proving;
 mod related;
 mod sampled;
@@ -57,6 +60,10 @@ const ONE_BY_ONE_MAX: usize = 2;
 const AT_ONCE_MAX: usize = 1024;
 /// Looking for one of them takes about so many steps.
 const FURTHER_STEPS: u64 = 8;
+/// Of what follows in a long body so many bytes are read, or less.
+const MORE_BYTES_MAX: u64 = 64 * 1024;
+/// Reading so many takes about a step.
+const BYTES_OF_A_STEP: u64 = 32;
 /// So many answers about fields are kept.
 const SOLVED_MAX: usize = 100_000;
 
@@ -434,6 +441,7 @@ impl<'a, 'p> Trial<'a, 'p> {
         let met = self.active.len();
         let further_max = if met < ONE_BY_ONE_MAX { 0 } else { met.max(analyst.met).min(AT_ONCE_MAX) };
         let witness = realise(sketch, analyst.setting)?;
+        effort.take(reading_steps(&witness));
         let came = match (&analyst.across, question.way) {
             (Some(across), Way::Across) => {
                 across.came(question, self.patterns, &witness, analyst.setting, &mut analyst.truths)
@@ -468,4 +476,9 @@ impl<'a, 'p> Trial<'a, 'p> {
         };
         self.also.is_empty() || fit().unwrap_or_default()
     }
+}
+
+/// What it takes to read on behind what is written of a long body.
+pub(super) fn reading_steps(witness: &Witness) -> u64 {
+    witness.more_bytes().min(MORE_BYTES_MAX) / BYTES_OF_A_STEP
 }

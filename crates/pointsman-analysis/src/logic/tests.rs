@@ -2,6 +2,7 @@
 
 mod about;
 mod arrivals;
+mod everyday;
 mod examples;
 mod handshakes;
 mod hidden;

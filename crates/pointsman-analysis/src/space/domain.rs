@@ -53,7 +53,11 @@ pub(super) struct Domain {
 const UTF8: &str = r"(?:[\x00-\x7F]|[\xC2-\xDF][\x80-\xBF]|\xE0[\xA0-\xBF][\x80-\xBF]|[\xE1-\xEC\xEE\xEF][\x80-\xBF]{2}|\xED[\x80-\x9F][\x80-\xBF]|\xF0[\x90-\xBF][\x80-\xBF]{2}|[\xF1-\xF3][\x80-\xBF]{3}|\xF4[\x80-\x8F][\x80-\xBF]{2})*";
 const ANY: &str = r"(?s-u:.)*";
 const METHOD: &str = r"[!#$%&'*+.^_`|~0-9A-Z-]{1,32}";
-const TARGET: &str = r#"/[!"$-~]*|\*|(?i:https?)://[A-Za-z0-9_~.:\[\]-]+(?:[/?][!"$-~]*)?"#;
+/// Codes in a path are whole, and none is that of NUL.
+const TARGET: &str = r#"(?x: (?: (?i:https?)://[A-Za-z0-9_~.:\[\]-]+ )?
+    / (?: [!"$&->@-\[\]-~] | %(?:0[1-9A-Fa-f]|[1-9A-Fa-f][0-9A-Fa-f]) )* (?: \?[!"$-~]* )?
+  | (?i:https?)://[A-Za-z0-9_~.:\[\]-]+ (?: \?[!"$-~]* )?
+  | \* )"#;
 /// Segments that are no dots, with codes of what is not unreserved (RFC 3986 section 2.3).
 const PATH: &str = r#"(?x: \* | (?: / (?:
     (?: [!"$&-\-0->@-\[\]-~]         | %(?:0[1-9A-F]|1[0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF]|[89A-F][0-9A-F]) )

@@ -3,10 +3,11 @@
 use pointsman_rules::{Cause, Field, OwnedValue, Place};
 use pointsman_view::Reads;
 
+use super::coding::coded;
 use super::content::{self, Content};
 use super::lines::Lines;
 use super::sought::{Sought, Wish, has_something, text};
-use super::{Setting, WRITTEN_BODY_BYTES_MAX};
+use super::{Padding, Setting, WRITTEN_BODY_BYTES_MAX};
 
 /// A body and the lines that say what it is.
 #[derive(Debug, Default)]
@@ -15,8 +16,8 @@ pub(super) struct Body {
     /// Values of Content-Type lines that are not sought by their name.
     types: Vec<Vec<u8>>,
     framing: Framing,
-    /// Whether it is longer than `bytes`.
-    pub(super) is_cut: bool,
+    /// What follows `bytes` where it is longer.
+    pub(super) rest: Option<Padding>,
 }
 
 /// How its length is said.
@@ -62,14 +63,18 @@ impl Body {
         if has_content && content.cause == Some(Cause::Encoding) && content.is_empty() {
             body.spoil_charset(sought)?;
         }
-        body.fill(content, length)?;
+        body.fill(content, length, sought.header("content-encoding").unwrap_or_default())?;
         body.frame(sought);
         Some(body)
     }
 
     /// Whether there is one.
     pub(super) fn is_some(&self) -> bool {
-        !self.bytes.is_empty() || self.is_cut
+        self.length() > 0
+    }
+
+    fn length(&self) -> u64 {
+        self.bytes.len() as u64 + self.rest.map_or(0, |rest| rest.bytes)
     }
 
     /// What it is: by what is sought in it, and otherwise by its media type. A media type is added where none is sought.
@@ -108,24 +113,28 @@ impl Body {
         Some(())
     }
 
-    /// Writes the content, of a length if one is sought.
-    fn fill(&mut self, content: Content, length: Option<u64>) -> Option<()> {
-        let Content { before, padding, behind, .. } = content;
-        let bytes = before.len() + behind.len();
-        let Some(length) = length else {
-            self.bytes = [before, behind].concat();
-            return (bytes <= WRITTEN_BODY_BYTES_MAX).then_some(());
+    /// Writes the content in its codings, of a length if one is sought.
+    fn fill(&mut self, content: Content, length: Option<u64>, codings: &[OwnedValue]) -> Option<()> {
+        let is_written = length.is_none_or(|length| length <= WRITTEN_BODY_BYTES_MAX as u64);
+        let in_codings = match length.map(usize::try_from) {
+            None => coded(&content.padded(0), codings),
+            Some(Ok(length)) if is_written => content.coded_as_long(length, codings),
+            Some(_) => None,
         };
-        match usize::try_from(length).ok().filter(|length| *length <= WRITTEN_BODY_BYTES_MAX) {
-            Some(length) => {
-                let missing = length.checked_sub(bytes)?;
-                self.bytes = [before, vec![padding; missing], behind].concat();
-            }
-            // What is in it would have to be written.
-            None if bytes > 0 => return None,
-            None => (self.is_cut, self.framing) = (true, Framing::Length(length)),
+        if let Some(bytes) = in_codings.filter(|bytes| bytes.len() <= WRITTEN_BODY_BYTES_MAX) {
+            self.bytes = bytes;
+            return Some(());
         }
-        Some(())
+        let bytes = content.before.len() + content.behind.len();
+        let missing = length.unwrap_or(bytes as u64).checked_sub(bytes as u64)?;
+        if is_written {
+            self.bytes = content.padded(usize::try_from(missing).ok()?);
+        } else {
+            // What is wrong with it stands before more of the same.
+            self.bytes = content.padded(0);
+            self.rest = Some(Padding { byte: content.padding, bytes: missing });
+        }
+        (self.bytes.len() <= WRITTEN_BODY_BYTES_MAX).then_some(())
     }
 
     fn frame(&mut self, sought: &Sought<'_>) {
@@ -134,14 +143,13 @@ impl Body {
         let names_length = sought.header("content-length").is_some_and(|lines| !lines.is_empty());
         self.framing = match sought.of(&Field::ContentLength) {
             _ if is_sought => Framing::ChunkedAsSought,
-            _ if names_length || self.is_cut && sought.header("content-length").is_some() => Framing::Silent,
+            _ if names_length => Framing::Silent,
             Some([OwnedValue::Integer(length), ..]) => Framing::Length(*length),
-            _ if self.is_cut => self.framing,
-            _ if self.bytes.is_empty() => Framing::Silent,
+            _ if !self.is_some() => Framing::Silent,
             // Absent, by either name.
             Some(_) => Framing::Chunked,
             None if sought.header("content-length").is_some() => Framing::Chunked,
-            None => Framing::Length(self.bytes.len() as u64),
+            None => Framing::Length(self.length()),
         };
     }
 
@@ -161,9 +169,12 @@ impl Body {
             out.extend_from_slice(&self.bytes);
             return;
         }
-        if !self.bytes.is_empty() {
-            out.extend_from_slice(format!("{:x}\r\n", self.bytes.len()).as_bytes());
+        if self.is_some() {
+            out.extend_from_slice(format!("{:x}\r\n", self.length()).as_bytes());
             out.extend_from_slice(&self.bytes);
+            if self.rest.is_some() {
+                return;
+            }
             out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(b"0\r\n\r\n");

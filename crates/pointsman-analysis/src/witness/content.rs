@@ -4,10 +4,11 @@ mod form;
 mod json;
 mod xml;
 
-use pointsman_rules::{Cause, JsonStep, Place};
+use pointsman_rules::{Cause, JsonStep, OwnedValue, Place};
 
 use super::Setting;
 use super::body::Kind;
+use super::coding::coded;
 use super::sought::Wish;
 
 /// The bytes of a body, with a place where it can be made longer without a difference.
@@ -26,7 +27,29 @@ impl Content {
     pub(super) fn is_empty(&self) -> bool {
         self.before.is_empty()
     }
+
+    /// All of it, so much longer.
+    pub(super) fn padded(&self, bytes: usize) -> Vec<u8> {
+        [&self.before[..], &vec![self.padding; bytes], &self.behind].concat()
+    }
+
+    /// The same in codings, and just as long as that then.
+    pub(super) fn coded_as_long(&self, length: usize, codings: &[OwnedValue]) -> Option<Vec<u8>> {
+        let mut padding = 0;
+        for _ in 0..CODED_TRIES_MAX {
+            let bytes = coded(&self.padded(padding), codings)?;
+            if bytes.len() == length {
+                return Some(bytes);
+            }
+            // More of it may take another block.
+            padding = (padding + length).checked_sub(bytes.len())?;
+        }
+        None
+    }
 }
+
+/// How often it is tried to make coded content just as long as it is to be.
+const CODED_TRIES_MAX: usize = 3;
 
 /// A body in which the wishes are met, as far as one of a kind can.
 pub(super) fn of_wishes(
@@ -52,10 +75,7 @@ pub(super) fn of_wishes(
 
 /// A body in which no field has a value, shorter than `length` where that can be.
 pub(super) fn empty(kind: Kind, wishes: &[&Wish<'_>], boundary: &[u8], length: Option<u64>) -> Content {
-    let is_long = length.is_some_and(|length| length > super::WRITTEN_BODY_BYTES_MAX as u64);
     let (before, padding) = match kind {
-        // None of it is written.
-        _ if is_long => (Vec::new(), b' '),
         Kind::Xml => (format!("<{}/>", free_name(wishes)).into_bytes(), b' '),
         Kind::Json if length == Some(1) => (b"0".to_vec(), b' '),
         Kind::Json => (b"{}".to_vec(), b' '),

@@ -20,6 +20,9 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
     let sender = Sender::new(sought, setting)?;
     let agreed = Agreed::first(sought, setting)?;
     let scheme = if agreed.tls.is_some() { "https" } else { "http" };
+    if agreed.http == HttpVersion::Http2 && asks_for_key(sought) {
+        return None;
+    }
     let target = Target::new(sought, scheme)?;
     let host = host(sought, &target)?;
     // Only in HTTP/1.0 the Host line may be missing.
@@ -48,10 +51,16 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
     Some(Witness {
         bytes,
         is_of_http2: agreed.http == HttpVersion::Http2,
-        is_cut: body.is_cut,
+        rest: body.rest,
         connection: connection::connection(sought, setting, &sender, &authority, agreed)?,
         proxy: sender.proxy,
     })
+}
+
+/// Whether a handshake has a certain key. In HTTP/2 the switch makes one up, which nobody knows (RFC 8441 section 5.1).
+fn asks_for_key(sought: &Sought<'_>) -> bool {
+    sought.of(&Field::Upgrade).is_some_and(|protocols| !protocols.is_empty())
+        && sought.header("sec-websocket-key").is_some()
 }
 
 /// Names the client of a proxy, by Forwarded (RFC 7239 section 4) where there is to be no X-Forwarded-For.

@@ -73,7 +73,7 @@ impl Lines {
         let protocols: Vec<&[u8]> = protocols.iter().map(text).collect::<Option<_>>()?;
         self.add_value("upgrade", &OwnedValue::Text(protocols.join(&b", "[..]).into()))?;
         if sought.header("connection").is_none() {
-            self.add("connection", b"upgrade");
+            self.add("connection", b"Upgrade");
         }
         let is_websocket = protocols.contains(&&b"websocket"[..]);
         for (name, value) in

@@ -135,6 +135,11 @@ impl Setting {
         self.binds.is_empty() || self.binds.iter().any(|bind| self.is_open_to(source, bind))
     }
 
+    /// Bytes of a body that are held until it is decided; any number where that is not said.
+    pub(super) fn held_bytes_max(&self) -> u64 {
+        self.hold_bytes_max.map_or(u64::MAX, u64::from)
+    }
+
     /// Whether a PROXY header may name another client.
     pub(super) fn may_be_proxied(&self) -> bool {
         self.proxy_header != ProxyHeader::Off

@@ -88,26 +88,34 @@ impl<'w> Sought<'w> {
         self.wishes().filter_map(Wish::place).cloned()
     }
 
-    /// Whether a request shows all that is sought. `program` names [`Self::places`].
-    pub(super) fn is_shown_by(&self, subject: &dyn Subject, program: &Program) -> bool {
+    /// Whether a request shows all that is sought. `program` names [`Self::places`]. Of a body that is too long to be held
+    /// further values of a field that has some may end unknown for this cause.
+    pub(super) fn is_shown_by(
+        &self,
+        subject: &dyn Subject,
+        program: &Program,
+        too_long: Option<Cause>,
+    ) -> bool {
         let mut payloads = program.payloads.iter();
         self.wishes().all(|wish| match wish.place() {
-            None => is_shown(subject, wish.field, &wish.values),
-            Some(_) => payloads
-                .next()
-                .is_some_and(|payload| is_shown(subject, &Field::Payload(payload.clone()), &wish.values)),
+            None => is_shown(subject, wish.field, &wish.values, None),
+            Some(_) => payloads.next().is_some_and(|payload| {
+                is_shown(subject, &Field::Payload(payload.clone()), &wish.values, too_long)
+            }),
         })
     }
 }
 
-fn is_shown(subject: &dyn Subject, field: &Field, values: &Values) -> bool {
+fn is_shown(subject: &dyn Subject, field: &Field, values: &Values, too_long: Option<Cause>) -> bool {
     let mut expected = values.known.iter();
     let mut is_same = true;
     subject.each(field, &mut |value| {
         is_same = expected.next().is_some_and(|expected| expected.as_value() == value);
         if is_same { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    is_same && expected.next().is_none() && subject.unsettled(field) == values.rest
+    let rest = subject.unsettled(field);
+    let is_too_long = rest.is_some() && rest == too_long && values.rest.is_none() && !values.known.is_empty();
+    is_same && expected.next().is_none() && (rest == values.rest || is_too_long)
 }
 
 /// Whether a body must be there for it.

@@ -143,11 +143,14 @@ fn outcome(sketch: &str) -> String {
     };
     let options = witness.explain_options(&setting);
     let shown: String = witness.to_string().split_inclusive('\n').map(shortened).collect();
-    let is_cut = if witness.is_cut() { "(cut)\n" } else { "" };
+    let rest = match witness.more_bytes() {
+        0 => String::new(),
+        bytes => format!("(and {bytes} bytes more)\n"),
+    };
     let end = if shown.ends_with('\n') { "" } else { "\n" };
     match options.to_string() {
-        none if none.is_empty() => format!("{shown}{end}{is_cut}"),
-        options => format!("{options}\n{shown}{end}{is_cut}"),
+        none if none.is_empty() => format!("{shown}{end}{rest}"),
+        options => format!("{options}\n{shown}{end}{rest}"),
     }
 }
 

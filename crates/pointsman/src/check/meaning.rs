@@ -37,7 +37,8 @@ pub(crate) struct Shown {
     options: String,
     /// Where it is sent to, if the configuration has several listeners.
     listener: Option<Box<str>>,
-    is_cut: bool,
+    /// Bytes of its body behind what is shown.
+    more_bytes: u64,
 }
 
 /// The rule with a label; `#3` is the third, if it has none, and `else` the last block.
@@ -148,7 +149,7 @@ impl Shown {
             request: witness.to_string(),
             options: witness.explain_options(setting).to_string(),
             listener: setting.listener.clone(),
-            is_cut: witness.is_cut(),
+            more_bytes: witness.more_bytes(),
         }
     }
 
@@ -156,6 +157,9 @@ impl Shown {
         let mut object = json!({ "request": self.request, "options": self.options });
         if let Some(listener) = &self.listener {
             object["listener"] = json!(listener);
+        }
+        if self.more_bytes > 0 {
+            object["more_bytes"] = json!(self.more_bytes);
         }
         object
     }
@@ -175,7 +179,10 @@ impl Shown {
             "" => format!("{lead}:"),
             options => format!("{lead}, with `{options}`:"),
         };
-        let rest = if self.is_cut { "\n…" } else { "" };
+        let rest = match self.more_bytes {
+            0 => String::new(),
+            bytes => format!("\n… and {bytes} bytes more"),
+        };
         format!("{lead}\n{}{rest}", self.request.trim_end())
     }
 }

@@ -43,7 +43,8 @@ struct Group {
     new: Way,
     request: String,
     options: String,
-    is_cut: bool,
+    /// Bytes of its body behind what is shown.
+    more_bytes: u64,
 }
 
 /// What was not settled.
@@ -100,7 +101,7 @@ impl Compared {
                 new: Way::new(&new, difference.new, witness, setting),
                 request: witness.to_string(),
                 options: witness.explain_options(setting).to_string(),
-                is_cut: witness.is_cut(),
+                more_bytes: witness.more_bytes(),
             }
         };
         let unknown = |Undecided { old: then, new: now, doubt }: &Undecided| {
@@ -144,7 +145,7 @@ impl Compared {
                 cell(&format!("listener {}", self.listener), 0, Style::Bold, colour)
             ));
         }
-        for Group { old, new, request, options, is_cut } in &self.groups {
+        for Group { old, new, request, options, more_bytes } in &self.groups {
             let arrow = |way: &Way| format!("{} -> {}", way.rule, way.action);
             text.push_str(&format!("{}\n", cell(&arrow(old), 0, Style::Red, colour)));
             text.push_str(&format!("  becomes {}\n", cell(&arrow(new), 0, Style::Green, colour)));
@@ -154,7 +155,10 @@ impl Compared {
                 text.push_str(format!("    {line}").trim_end());
                 text.push('\n');
             }
-            text.push_str(if *is_cut { "    …\n\n" } else { "\n" });
+            if *more_bytes > 0 {
+                text.push_str(&format!("    … and {more_bytes} bytes more\n"));
+            }
+            text.push('\n');
         }
         if let Some(more @ 1..) = self.groups_count.checked_sub(self.groups.len()) {
             text.push_str(&format!("and {} more\n\n", plural(more, "way")));
@@ -297,11 +301,11 @@ fn setting_to_json(changed: &ChangedSetting) -> Value {
 impl Group {
     fn to_json(&self) -> Value {
         let way = |way: &Way| json!({ "rule": way.rule, "action": way.action });
-        json!({
-            "old": way(&self.old),
-            "new": way(&self.new),
-            "witness": { "request": self.request, "options": self.options },
-        })
+        let mut witness = json!({ "request": self.request, "options": self.options });
+        if self.more_bytes > 0 {
+            witness["more_bytes"] = json!(self.more_bytes);
+        }
+        json!({ "old": way(&self.old), "new": way(&self.new), "witness": witness })
     }
 }
 

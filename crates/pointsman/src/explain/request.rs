@@ -227,6 +227,18 @@ mod tests {
     }
 
     #[test]
+    fn te_ends_where_it_came_in_http2() {
+        let hidden = |text: &str| {
+            let mut notes = Vec::new();
+            let request = Request::read(text.into(), &HeadLimits::default(), OddNames::Drop, &mut notes);
+            let head = request.expect("a request").head;
+            (head.lines().iter().map(|line| line.hidden).collect::<Vec<_>>(), notes.len())
+        };
+        assert_eq!(hidden("GET / HTTP/2\r\nHost: a\r\nTE: trailers\r\n\r\n"), (vec![false, true], 1));
+        assert_eq!(hidden("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n"), (vec![false, false], 0));
+    }
+
+    #[test]
     fn only_names_are_asked_for() {
         for (host, expected) in
             [("A.Example:8443", Some("a.example")), ("127.0.0.1:1", None), ("[::1]:1", None)]

@@ -83,7 +83,7 @@ impl Stand<'_> {
             found.groups.into_iter().map(|group| group.witness).collect::<Vec<_>>()
         });
         let all = found.filter_map(|finding| finding.witness).chain(changed);
-        let all: Vec<_> = all.filter(|witness| !witness.is_cut()).collect();
+        let all: Vec<_> = all.filter(|witness| witness.more_bytes() == 0).collect();
         let step = all.len().div_ceil(WITNESSES_MAX).max(1);
         all.iter().step_by(step).map(|witness| self.check(witness)).count()
     }
@@ -102,7 +102,8 @@ fn sources() -> Vec<(String, String)> {
     let rules = files.filter(|path| path.to_string_lossy().ends_with(".rules"));
     let written =
         rules.map(|path| (path.display().to_string(), fs::read_to_string(&path).expect("a rule set")));
-    let pairs = fs::read_to_string(Path::new(ROOT).join("testdata/analysis/pairs.txt")).expect("the pairs");
+    let read = |name: &str| fs::read_to_string(Path::new(ROOT).join("testdata/analysis").join(name));
+    let pairs = ["pairs.txt", "everyday.txt"].map(|name| read(name).expect("pairs of conditions")).concat();
     let conditions: Vec<_> = pairs.lines().filter(|line| !line.starts_with(['#', '='])).collect();
     let of_pairs = conditions.iter().filter_map(|line| {
         let (one, other) = line.split_once(" ~ ")?;
@@ -130,6 +131,7 @@ R9: if (!(tls.client.subject exists) && path == "/d") { limitRate(few); }
 R10: if (clientip == 192.0.2.1 && srcip in [10.0.0.0/8]) { routeTo(split(90: a, 10: b), STICKY_ON_TLS_SESSION); }
 R11: if (json.amount > 5 && tls.resumed) { routeTo(a); }
 R12: if (header["x-forwarded-for"] exists && tls.cipher contains "_ECDSA_") { routeTo(b); }
+R13: if (upgrade == "websocket" && version == "2") { routeTo(b); }
 "#;
 
 /// Whom a listener hears of that has a Unix socket.

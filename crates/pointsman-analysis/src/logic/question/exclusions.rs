@@ -52,11 +52,16 @@ const EXCLUSIONS: &[Exclusion] = &[
     never(&[(r#"version == "1.0""#, true), (r#"header["transfer-encoding"] exists"#, true)]),
     // Only in HTTP/1.0 a request need not name its host (section 3.2).
     never(&[(r#"version == "1.0""#, false), (r#"header["host"] exists"#, false)]),
-    // HTTP/2 has no fields about the connection, and its cookies are one line (RFC 9113 sections 8.2.2 and 8.2.3).
+    never(&[(r#"version == "1.0""#, false), ("host exists", false)]),
+    // HTTP/2 has no fields about the connection, and its cookies are one line (RFC 9113 sections 8.2.2 and 8.2.3). A body that
+    // announces no length is seen as one in chunks, and a CONNECT for a protocol by a Connection that says Upgrade.
     never(&[(r#"version == "2""#, true), (r#"header["te"] exists"#, true)]),
     never(&[(r#"version == "2""#, true), (r#"header["keep-alive"] exists"#, true)]),
     never(&[(r#"version == "2""#, true), (r#"header["proxy-connection"] exists"#, true)]),
     never(&[(r#"version == "2""#, true), (r#"header["upgrade"] exists"#, true)]),
+    never(&[(r#"version == "2""#, true), (r#"header["connection"] != "Upgrade""#, true)]),
+    never(&[(r#"version == "2""#, true), (r#"count(header["connection"]) > 1"#, true)]),
+    never(&[(r#"version == "2""#, true), (r#"header["transfer-encoding"] != "chunked""#, true)]),
     never(&[(r#"version == "2""#, true), (r#"count(header["cookie"]) > 1"#, true)]),
     never(&[(r#"version == "2""#, true), (r#"lower(url) startsWith "http""#, true)]),
     // Connection, which names it, hides it.
@@ -211,9 +216,20 @@ impl<'p> Trial<'_, 'p> {
         };
         let mut of_body = case.matters.each().filter(is_of_body);
         let (test, states) = of_body.find(|(test, states)| fails_without_value(test, *states))?;
-        let part = TRACE.as_ref()?;
+        let lemma = self.needed(TRACE.as_ref()?, case, effort)?;
+        Some(lemma.into_iter().chain([(test.number(), states)]).collect())
+    }
+
+    /// What leaves no version but HTTP/2; nothing where there are others.
+    pub(super) fn needs_http2(&mut self, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Lemma> {
+        static HTTP2: LazyLock<Option<Part>> = LazyLock::new(|| Part::read(&(r#"version == "2""#, true)));
+        self.needed(HTTP2.as_ref()?, case, effort)
+    }
+
+    /// The tests because of which a part is as it says.
+    fn needed(&mut self, part: &Part, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Lemma> {
         match self.forced(part.test()?, part.holds, case.matters, effort)? {
-            Forced::Yes(lemma) => Some(lemma.into_iter().chain([(test.number(), states)]).collect()),
+            Forced::Yes(lemma) => Some(lemma),
             Forced::No(_) => None,
         }
     }

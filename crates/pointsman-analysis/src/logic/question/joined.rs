@@ -6,7 +6,7 @@ use pointsman_view::BodyKind;
 
 use super::kinds::Kind;
 use super::of_field::needs_value;
-use super::related::{Mattering, asked, made_up, numbers};
+use super::related::{Mattering, asked, made_up, numbers, tests_of};
 use super::spelled::{Cover, Line, Spelled};
 use super::{Trial, Try};
 use crate::Effort;
@@ -79,6 +79,7 @@ impl<'p> Trial<'_, 'p> {
         found = found
             .or_else(|| self.join_type(case, effort))
             .or_else(|| self.join_cookies(case, effort))
+            .or_else(|| self.decode(case, effort))
             .or_else(|| self.join_size(case, effort))
             .or_else(|| self.spoil_type(case, effort))
             .or_else(|| self.chain(case, effort));
@@ -379,10 +380,4 @@ impl Said {
             }
         }
     }
-}
-
-/// What matters of a field.
-fn tests_of<'p>(matters: &Matters<'p>, field: &Field) -> Vec<Mattering<'p>> {
-    let own = matters.each().filter(|(test, states)| test.field == *field && states.wanted().is_some());
-    own.collect()
 }

@@ -6,6 +6,7 @@ use pointsman_view::Reads;
 
 use super::joined::Case;
 use super::of_field::{fails_without_value, needs_value};
+use super::places::{are_apart, holding_values, needs_holder, stands_in};
 use super::{REQUEST_STEPS, Trial, Try};
 use crate::Effort;
 use crate::logic::lemmas::Lemma;
@@ -24,7 +25,7 @@ const SEGMENTS_MAX: usize = 32;
 pub(super) type Mattering<'p> = (&'p Test, States);
 
 /// What is known of two fields.
-enum Related<'p> {
+pub(super) enum Related<'p> {
     /// What matters of them cannot be.
     Never(Lemma),
     /// Values that may do.
@@ -57,17 +58,13 @@ impl<'p> Trial<'_, 'p> {
         }
         let case = Case { sketch, matters, why };
         let tried = self.exclude(&case, effort).or_else(|| self.change(&case, effort));
+        let tried = tried.or_else(|| self.unnamed(&case, effort));
         if let Some(tried) = tried.or_else(|| self.join(&case, effort)) {
             return Some(tried);
         }
         for one in &why.fields {
             for other in why.fields.iter().filter(|other| *other != one) {
-                let [tests, others] = [one, other].map(|field| {
-                    let is_asked = |states: &States| states.wanted().is_some();
-                    let own =
-                        matters.each().filter(|(test, states)| test.field == *field && is_asked(states));
-                    own.collect::<Vec<Mattering<'p>>>()
-                });
+                let [tests, others] = [one, other].map(|field| tests_of(matters, field));
                 for related in self.related(sketch, &tests, &others, effort) {
                     match related {
                         Related::Never(lemma) => {
@@ -185,6 +182,12 @@ impl<'p> Trial<'_, 'p> {
             }
             (Field::Payload(item), Field::Payload(before)) if item.place.stands_behind(&before.place) => {
                 vec![needs_line(tests, others)]
+            }
+            (Field::Payload(inner), Field::Payload(outer)) if stands_in(&inner.place, &outer.place) => {
+                vec![needs_holder(tests, others), holding_values(sketch, tests, others)]
+            }
+            (Field::Payload(one), Field::Payload(other)) if are_apart(&one.place, &other.place) => {
+                vec![never_both(tests, others)]
             }
             (Field::ContentType, Field::Payload(_)) => vec![of_another_type(tests, others)],
             (end, other) if is_end(end) && (is_end(other) || *other == Field::ClientIp) => {
@@ -340,8 +343,14 @@ pub(super) fn asked<'a, 'p>(tests: &'a [Mattering<'p>]) -> impl Iterator<Item = 
     tests.iter().filter_map(|(test, states)| Some(Asked { test, wanted: states.wanted()? }))
 }
 
+/// What matters of a field.
+pub(super) fn tests_of<'p>(matters: &Matters<'p>, field: &Field) -> Vec<Mattering<'p>> {
+    let own = matters.each().filter(|(test, states)| test.field == *field && states.wanted().is_some());
+    own.collect()
+}
+
 /// A test that says of a field that it is one of a few texts, and these.
-fn pinned<'p>(tests: &[Mattering<'p>]) -> Option<(&'p Test, Vec<&'p [u8]>)> {
+pub(super) fn pinned<'p>(tests: &[Mattering<'p>]) -> Option<(&'p Test, Vec<&'p [u8]>)> {
     tests.iter().find_map(|(test, states)| {
         let is_of_value = *states == States::TRUE && test.over != Over::Count && !test.fold_case;
         let texts: Vec<&[u8]> = match &test.op {
@@ -399,6 +408,14 @@ fn needs_line<'p>(made: &[Mattering<'p>], of: &[Mattering<'p>]) -> Option<Relate
         test.op == Op::Exists && test.over == Over::Any && !states.covers(States::TRUE)
     })?;
     let lemma = [made, without].map(|(test, states)| (test.number(), *states));
+    Some(Related::Never(lemma.into()))
+}
+
+/// No request has a value in both.
+fn never_both<'p>(tests: &[Mattering<'p>], others: &[Mattering<'p>]) -> Option<Related<'p>> {
+    let needed = [tests, others].map(|tests| tests.iter().find(|(test, states)| needs_value(test, *states)));
+    let [Some(one), Some(other)] = needed else { return None };
+    let lemma = [one, other].map(|(test, states)| (test.number(), *states));
     Some(Related::Never(lemma.into()))
 }
 

@@ -93,7 +93,10 @@ impl Line {
             Begin::Https => "^(?i:https)://[^/?]+/",
         };
         let dots = "^(?:[^/?]+://)?[^?]*/[.]";
-        vec![(Cover::exact(begin.to_owned()), true), (Cover::exact(dots.to_owned()), false)]
+        // Of what stands as it is in a path, of what some servers decode twice, and in small letters.
+        let codes = "^[^?]*%(?:.?[a-f]|2[DE5]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE]|C[01])";
+        let never = [dots, codes].map(|never| (Cover::exact(never.to_owned()), false));
+        [vec![(Cover::exact(begin.to_owned()), true)], never.into()].concat()
     }
 
     /// As rules name it.

@@ -3,7 +3,7 @@
 use pointsman_rules::{Field, Place};
 
 use super::of_field::needs_value;
-use super::related::{Mattering, asked, made_up, numbers};
+use super::related::{asked, made_up, numbers, tests_of};
 use super::{Trial, Try};
 use crate::Effort;
 use crate::logic::world::Matters;
@@ -19,12 +19,12 @@ impl<'p> Trial<'_, 'p> {
         field: &Field,
         effort: &mut Effort,
     ) -> Option<Try<'p>> {
-        let own = matters.each().filter(|(test, states)| test.field == *field && states.wanted().is_some());
-        let own: Vec<Mattering<'p>> = own.collect();
+        let own = tests_of(matters, field);
         let (first, _) = own.first()?;
         let Grammars { tried, whole } = grammars(field)?;
         let mut nowhere = None;
-        for (conditions, is_all) in tried.iter().map(|tried| (*tried, false)).chain([(whole, true)]) {
+        let all = tried.iter().map(|tried| (*tried, false)).chain(whole.map(|whole| (whole, true)));
+        for (conditions, is_all) in all {
             let further = made_up(conditions)?;
             let mut all: Vec<_> = asked(&own).collect();
             for rule in &further.rules {
@@ -62,15 +62,17 @@ impl<'p> Trial<'_, 'p> {
 struct Grammars {
     /// In the order in which they are tried.
     tried: &'static [&'static [&'static str]],
-    /// All of it: there is no request with another one.
-    whole: &'static [&'static str],
+    /// All of it, where it is known: there is no request with another one.
+    whole: Option<&'static [&'static str]>,
 }
 
 /// Nothing where any may stand.
 fn grammars(field: &Field) -> Option<Grammars> {
     Some(match field {
+        Field::Url => Grammars { tried: &[&[ODD_IN_QUERY], &[SAFE_URL]], whole: None },
+        Field::Path => Grammars { tried: &[&[SAFE_PATH]], whole: None },
         Field::Payload(payload) if payload.place == Place::Size => {
-            Grammars { tried: &[], whole: &["body.size > 0"] }
+            Grammars { tried: &[], whole: Some(&["body.size > 0"]) }
         }
         Field::Header(name) => match &**name {
             // A long one has room for whatever else is to stand in the body.
@@ -79,18 +81,22 @@ fn grammars(field: &Field) -> Option<Grammars> {
                     &[ONE_LENGTH, r#"header["content-length"] matches "^(0|[1-9][0-9]{0,14})$""#],
                     &[ONE_LENGTH, r#"header["content-length"] matches "^[1-9][0-9]{2,14}$""#],
                 ],
-                whole: &[ONE_LENGTH, r#"header["content-length"] matches "^[0-9]{1,18}$""#],
+                whole: Some(&[ONE_LENGTH, r#"header["content-length"] matches "^[0-9]{1,18}$""#]),
             },
             "transfer-encoding" => Grammars {
                 tried: &[],
-                whole: &[
+                whole: Some(&[
                     r#"count(header["transfer-encoding"]) == 1"#,
                     r#"lower(header["transfer-encoding"]) == "chunked""#,
-                ],
+                ]),
             },
+            // Another expectation is refused, and so are two (RFC 9110 section 10.1.1).
             "expect" => Grammars {
                 tried: &[],
-                whole: &[r#"count(header["expect"]) == 1"#, r#"lower(header["expect"]) == "100-continue""#],
+                whole: Some(&[
+                    r#"count(header["expect"]) == 1"#,
+                    r#"lower(header["expect"]) == "100-continue""#,
+                ]),
             },
             _ => return None,
         },
@@ -99,3 +105,10 @@ fn grammars(field: &Field) -> Option<Grammars> {
 }
 
 const ONE_LENGTH: &str = r#"count(header["content-length"]) == 1"#;
+
+/// What may be taken for a dot segment stands behind the question mark.
+const ODD_IN_QUERY: &str = r#"url matches "^(?:(?i:https?)://[^/?]+)?/[^%;?]*[?]""#;
+/// Segments are empty or begin with what is no dot, no code and no `;`, and hold no codes of slashes, of `%`, or of bytes that
+/// some take for a dot: nobody takes one for a dot segment, however often it is decoded.
+const SAFE_URL: &str = r#"url matches "^(?:(?i:https?)://[^/?]+)?(?:/(?:[^%;?/.](?:[^%?/]|%(?i:0[1-9A-F]|2[0-46-9A-E]|5[0-9ABD-F]|C[2-9A-F]|[1346-9ABDEF][0-9A-F]))*)?)+(?:[?]|$)""#;
+const SAFE_PATH: &str = r#"path matches "^(?:/(?:[^%;/.](?:[^%/]|%(?i:0[1-9A-F]|2[0-46-9A-E]|5[0-9ABD-F]|C[2-9A-F]|[1346-9ABDEF][0-9A-F]))*)?)+$""#;

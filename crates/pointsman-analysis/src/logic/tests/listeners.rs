@@ -16,11 +16,7 @@ fn listeners_by_example() {
     for line in file.lines().filter(|line| !line.starts_with('=')) {
         anew.push_str(&format!("{line}\n"));
         match line.strip_prefix('@') {
-            Some(listener) => {
-                setting = Setting::default();
-                let words = listener.split(';').map(str::trim).filter(|word| !word.is_empty());
-                words.for_each(|word| settle(&mut setting, word));
-            }
+            Some(listener) => setting = setting_of(listener),
             None if line.is_empty() || line.starts_with('#') => {}
             None => anew.push_str(&format!("= {}\n", said(line, &setting))),
         }
@@ -30,6 +26,14 @@ fn listeners_by_example() {
         return;
     }
     assert_eq!(anew, file, "UPDATE_EXPECT=1 rewrites it");
+}
+
+/// The listener of a line; rules by themselves where it says nothing.
+pub(super) fn setting_of(listener: &str) -> Setting {
+    let mut setting = Setting::default();
+    let words = listener.split(';').map(str::trim).filter(|word| !word.is_empty());
+    words.for_each(|word| settle(&mut setting, word));
+    setting
 }
 
 fn said(condition: &str, setting: &Setting) -> &'static str {

@@ -14,11 +14,12 @@ use super::{EXCLUSIONS, PARTS};
 const METHODS: [&str; 4] = ["GET", "POST", "TRACE", "OPTIONS"];
 const TARGETS: [&str; 3] = ["/", "http://a/", "HTTPS://a/"];
 /// A name in small letters and a value each.
-const LINES: [&str; 17] = [
+const LINES: [&str; 18] = [
     "host: a",
     "content-length: 5",
     "content-length: 0",
     "transfer-encoding: chunked",
+    "transfer-encoding: Chunked",
     "transfer-encoding: gzip, chunked",
     "max-forwards: 1",
     "max-forwards: x",
@@ -67,13 +68,19 @@ fn heads() -> Vec<(Vec<u8>, bool)> {
                 let (name, value) = line.split_once(':').expect("a field");
                 (name.as_bytes().to_vec(), value.trim_start().as_bytes().to_vec())
             };
-            for (has_body, authority) in [(false, true), (true, true), (true, false)] {
+            let mut streams = vec![(false, true, None), (true, true, None), (true, false, None)];
+            // Whoever asks for a protocol is seen as a GET.
+            if *method == "GET" {
+                streams.extend([(false, true, Some(UPGRADES)), (false, true, Some("h2c"))]);
+            }
+            for (has_body, authority, protocol) in streams {
+                let version = protocol.map(|_| &"sec-websocket-version: 13");
                 let asked = AskedInHttp2 {
                     method: method.as_bytes().to_vec(),
                     path: Some(target.as_bytes().to_vec()),
                     authority: authority.then(|| b"a".to_vec()),
-                    protocol: None,
-                    fields: lines.iter().map(pair).collect(),
+                    protocol: protocol.map(str::to_owned),
+                    fields: lines.iter().chain(version).map(pair).collect(),
                 };
                 if let Some((head, _, None)) = request_as_http1(&asked, has_body) {
                     heads.push((head, true));
@@ -101,7 +108,10 @@ fn seen<T>(
         take_away_forwarding(&mut head);
         head.check_scheme(raw, connection.scheme()).ok()?;
     }
-    head.upgrade(raw, &[UPGRADES.into()]).ok()?;
+    let change = head.upgrade(raw, &[UPGRADES.into()]).ok()?;
+    if is_http2 && change.is_none() && head.offered_protocols(raw).next().is_some() {
+        return None;
+    }
     let mut scratch = Vec::new();
     let path = normal_form(head.path_and_query(raw), PathOptions::default(), &mut scratch).ok()?;
     let trusted = TrustedProxies { networks: &[], unix: is_believed };
@@ -123,7 +133,7 @@ fn exclusions_hold() {
     };
     let secured = Connection { tls: Some(Arc::new(facts)), ..plain.clone() };
     let mut alone = vec![[false; 2]; PARTS.len()];
-    let (mut taken, mut traces) = (0, 0);
+    let (mut taken, mut traces, mut tunnels) = (0, 0, 0);
     for (raw, is_http2) in heads() {
         for (connection, is_believed) in [(&plain, false), (&plain, true), (&secured, false)] {
             let is_taken = seen((&raw, is_http2), connection, is_believed, |view, head| {
@@ -131,6 +141,7 @@ fn exclusions_hold() {
                     traces += 1;
                     assert_eq!(head.framing(), Framing::None, "{}", raw.escape_ascii());
                 }
+                tunnels += usize::from(is_http2 && head.offered_protocols(&raw).next().is_some());
                 for ((exclusion, parts), alone) in PARTS.iter().zip(&mut alone) {
                     let holds: Vec<bool> = parts
                         .iter()
@@ -156,4 +167,5 @@ fn exclusions_hold() {
         assert_eq!(*alone, [true; 2], "a part is never true by itself: {exclusion:?}");
     }
     assert!(taken > 5_000 && traces > 500, "{taken} heads were taken, {traces} of TRACE");
+    assert!(tunnels > 100, "{tunnels} asked for another protocol in HTTP/2");
 }

@@ -1,0 +1,54 @@
+//! Lines that Connection names: no rule sees them.
+
+use pointsman_rules::Field;
+
+use super::joined::Case;
+use super::of_field::needs_value;
+use super::related::tests_of;
+use super::{Trial, Try};
+use crate::Effort;
+use crate::wanted::Wanted;
+
+impl<'p> Trial<'_, 'p> {
+    /// With a Connection line that does not name a field that is needed. Where it has to, the field is not seen.
+    pub(super) fn unnamed(&mut self, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Try<'p>> {
+        let connection = Field::Header("connection".into());
+        if !case.why.fields.contains(&connection) {
+            return None;
+        }
+        let own = tests_of(case.matters, &connection);
+        let (first, _) = own.first()?;
+        for field in case.why.fields.iter().filter(|field| **field != connection) {
+            let Some(names_it) = names(field) else { continue };
+            match self.all_but(&own, &names_it, Wanted::False, effort) {
+                Some(Ok(values)) => {
+                    let others = vec![(&first.field, values)];
+                    let tried = self.with_other_values(case.sketch, &[&connection], others, effort);
+                    if tried.is_some() {
+                        return tried;
+                    }
+                }
+                Some(Err(lemma)) => {
+                    let others = tests_of(case.matters, field);
+                    let needed = others.iter().find(|(test, states)| needs_value(test, *states));
+                    if let Some((test, states)) = needed {
+                        self.never([lemma, vec![(test.number(), *states)]].concat());
+                        return Some(Try::Again);
+                    }
+                }
+                None => {}
+            }
+        }
+        None
+    }
+}
+
+/// The condition that Connection names a field. Nothing of what it cannot hide.
+fn names(field: &Field) -> Option<String> {
+    let Field::Header(name) = field else { return None };
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    // These options are no names of fields.
+    let is_option = matches!(&**name, "close" | "keep-alive");
+    (is_plain && !is_option)
+        .then(|| format!(r#"header["connection"] matches "(?i)(?:^|,)[ \t]*{name}[ \t]*(?:,|$)""#))
+}
