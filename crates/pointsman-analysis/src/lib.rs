@@ -20,6 +20,6 @@ pub use logic::{
 pub use space::is_server_name;
 pub use witness::{
     Agreed, AgreedTls, ClientCertificates, Ends, ExplainOptions, Handshakes, HttpVersion, NeverAgreed,
-    OddFields, Odds, Proxy, ProxyHeader, Setting, WRITTEN_BODY_BYTES_MAX, Witness, is_fingerprint,
+    OddFields, Odds, Padding, Proxy, ProxyHeader, Setting, WRITTEN_BODY_BYTES_MAX, Witness, is_fingerprint,
     server_name, usual_client, usual_method,
 };

@@ -60,11 +60,13 @@ pub struct Witness {
     proxy: Option<Proxy>,
 }
 
-/// The rest of a long body, which is the same byte again and again, and says nothing.
+/// The rest of a long body, which is the same byte again and again, and says nothing there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Padding {
-    byte: u8,
-    bytes: u64,
+pub struct Padding {
+    /// A space behind a document, `&` behind a form.
+    pub byte: u8,
+    /// How many there are.
+    pub bytes: u64,
 }
 
 impl Witness {
@@ -74,10 +76,10 @@ impl Witness {
         &self.connection
     }
 
-    /// Bytes of its body behind those that are written: spaces, or what else says nothing there.
+    /// What follows in its body behind what is written; then the end of its chunk, where it has one.
     #[must_use]
-    pub fn more_bytes(&self) -> u64 {
-        self.rest.map_or(0, |rest| rest.bytes)
+    pub fn rest(&self) -> Option<Padding> {
+        self.rest
     }
 
     /// Whether a proxy must be believed that the setting does not name.

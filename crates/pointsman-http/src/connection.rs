@@ -28,7 +28,8 @@ pub(crate) fn apply(lines: &mut [HeaderLine], buffer: &[u8]) -> Result<Connectio
                 options.close = true;
             } else if option.eq_ignore_ascii_case(b"keep-alive") {
                 options.keep_alive = true;
-            } else {
+            } else if !option.eq_ignore_ascii_case(b"connection") {
+                // What names itself would hide from the rules what else it says; it ends here anyway.
                 options.upgrade |= option.eq_ignore_ascii_case(b"upgrade");
                 hide(lines, buffer, option)?;
             }

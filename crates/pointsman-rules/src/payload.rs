@@ -124,12 +124,17 @@ impl Place {
                     && (last.is_any_depth, &last.name) == (before.is_any_depth, &before.name)
                     && path.attribute.is_none()
                     && other.attribute.is_none();
-                is_alike && last.position.zip(before.position).is_some_and(|(at, before)| at > before)
+                // The first of its name stands where any does.
+                is_alike
+                    && before
+                        .position
+                        .is_some_and(|before| last.position.map_or(before == 1, |at| at > before))
             }
             (Place::Json(steps), Place::Json(others)) => match (&steps[..], &others[..]) {
                 ([lead @ .., JsonStep::Index(at)], [others @ .., JsonStep::Index(before)]) => {
                     lead == others && at > before
                 }
+                ([lead @ .., JsonStep::Each], [others @ .., JsonStep::Index(0)]) => lead == others,
                 _ => false,
             },
             _ => false,

@@ -480,5 +480,5 @@ impl<'a, 'p> Trial<'a, 'p> {
 
 /// What it takes to read on behind what is written of a long body.
 pub(super) fn reading_steps(witness: &Witness) -> u64 {
-    witness.more_bytes().min(MORE_BYTES_MAX) / BYTES_OF_A_STEP
+    witness.rest().map_or(0, |rest| rest.bytes.min(MORE_BYTES_MAX) / BYTES_OF_A_STEP)
 }

@@ -9,7 +9,7 @@ use pointsman_view::{Connection, Proxied, TlsFacts};
 
 use super::connection::{server_name, usual_client};
 use super::sender::{CLIENT_PORT, usual_destination};
-use super::{AgreedTls, HttpVersion, Setting, Witness};
+use super::{AgreedTls, HttpVersion, Padding, Setting, Witness};
 
 /// What `pointsman explain` is to be told besides the request, to see what the rules saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -153,6 +153,16 @@ fn typed(word: &str) -> Cow<'_, str> {
     }
     text.push('\'');
     text.into()
+}
+
+impl fmt::Display for Padding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Padding { byte, bytes } = self;
+        match byte {
+            b' ' => write!(f, "… and {bytes} spaces more"),
+            byte => write!(f, "… and {bytes} times `{}` more", byte.escape_ascii()),
+        }
+    }
 }
 
 impl fmt::Display for Witness {

@@ -143,10 +143,7 @@ fn outcome(sketch: &str) -> String {
     };
     let options = witness.explain_options(&setting);
     let shown: String = witness.to_string().split_inclusive('\n').map(shortened).collect();
-    let rest = match witness.more_bytes() {
-        0 => String::new(),
-        bytes => format!("(and {bytes} bytes more)\n"),
-    };
+    let rest = witness.rest().map(|rest| format!("{rest}\n")).unwrap_or_default();
     let end = if shown.ends_with('\n') { "" } else { "\n" };
     match options.to_string() {
         none if none.is_empty() => format!("{shown}{end}{rest}"),

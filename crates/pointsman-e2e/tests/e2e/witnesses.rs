@@ -10,6 +10,8 @@ use tempfile::TempDir;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
+/// Of a body so long not all is written.
+const REST_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Rule sets of which each rule is left out once, so many at most.
 const LEFT_OUT_MAX: usize = 8;
 
@@ -42,10 +44,20 @@ impl Stand {
     fn explain(&self, rules: &str, witness: &Value) -> Option<Explained> {
         let request = witness["request"].as_str().expect("a text");
         let words = typed(witness["options"].as_str().expect("a text"))?;
-        if request.contains('\\') || request.contains('…') {
+        if request.contains('\\') {
             return None;
         }
-        self.write("request", request);
+        let mut whole = request.to_owned();
+        if let Some(bytes) = witness["more_bytes"].as_u64() {
+            if bytes > REST_BYTES_MAX {
+                return None;
+            }
+            let is_chunked = request.to_ascii_lowercase().contains("transfer-encoding: chunked");
+            whole +=
+                &witness["more_of"].as_str().expect("a byte").repeat(usize::try_from(bytes).expect("a body"));
+            whole += if is_chunked { "\r\n0\r\n\r\n" } else { "" };
+        }
+        self.write("request", &whole);
         let all: Vec<&str> = ["explain", "--json", rules, "request"]
             .into_iter()
             .chain(words.iter().map(String::as_str))

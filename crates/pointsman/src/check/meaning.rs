@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointsman_analysis::{Doubt, Effort, Finding, Setting, Witness, findings, findings_about};
+use pointsman_analysis::{Doubt, Effort, Finding, Padding, Setting, Witness, findings, findings_about};
 use pointsman_rules::{Diagnostic, Program, RuleIndex};
 use serde_json::{Value, json};
 
@@ -37,8 +37,8 @@ pub(crate) struct Shown {
     options: String,
     /// Where it is sent to, if the configuration has several listeners.
     listener: Option<Box<str>>,
-    /// Bytes of its body behind what is shown.
-    more_bytes: u64,
+    /// What follows in its body behind what is shown.
+    rest: Option<Padding>,
 }
 
 /// The rule with a label; `#3` is the third, if it has none, and `else` the last block.
@@ -143,13 +143,21 @@ fn is_given_up(finding: &Finding) -> bool {
     finding.doubts.iter().any(|in_doubt| matches!(in_doubt.doubt, Doubt::Steps | Doubt::Time | Doubt::Many))
 }
 
+/// Says of a request what follows in its body, if anything.
+pub(crate) fn add_rest(request: &mut Value, rest: Option<Padding>) {
+    if let Some(Padding { byte, bytes }) = rest {
+        request["more_bytes"] = json!(bytes);
+        request["more_of"] = json!(char::from(byte).to_string());
+    }
+}
+
 impl Shown {
     pub(crate) fn new(witness: &Witness, setting: &Setting) -> Shown {
         Shown {
             request: witness.to_string(),
             options: witness.explain_options(setting).to_string(),
             listener: setting.listener.clone(),
-            more_bytes: witness.more_bytes(),
+            rest: witness.rest(),
         }
     }
 
@@ -158,9 +166,7 @@ impl Shown {
         if let Some(listener) = &self.listener {
             object["listener"] = json!(listener);
         }
-        if self.more_bytes > 0 {
-            object["more_bytes"] = json!(self.more_bytes);
-        }
+        add_rest(&mut object, self.rest);
         object
     }
 
@@ -179,10 +185,7 @@ impl Shown {
             "" => format!("{lead}:"),
             options => format!("{lead}, with `{options}`:"),
         };
-        let rest = match self.more_bytes {
-            0 => String::new(),
-            bytes => format!("\n… and {bytes} bytes more"),
-        };
+        let rest = self.rest.map(|rest| format!("\n{rest}")).unwrap_or_default();
         format!("{lead}\n{}{rest}", self.request.trim_end())
     }
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use pointsman_analysis::{Decider, Differences, Doubt, Holds, RuleSide, Setting, Undecided, Witness};
+use pointsman_analysis::{
+    Decider, Differences, Doubt, Holds, Padding, RuleSide, Setting, Undecided, Witness,
+};
 use pointsman_config::ChangedSetting;
 use pointsman_rules::{Audience, Colour, Decision, Outcome, Program, Stickiness, Validate, spelling};
 use serde_json::{Value, json};
 
+use crate::check::meaning::add_rest;
 use crate::check::terminal::{Style, cell};
 use crate::check::{doubt, plural};
 
@@ -43,8 +46,8 @@ struct Group {
     new: Way,
     request: String,
     options: String,
-    /// Bytes of its body behind what is shown.
-    more_bytes: u64,
+    /// What follows in its body behind what is shown.
+    rest: Option<Padding>,
 }
 
 /// What was not settled.
@@ -101,7 +104,7 @@ impl Compared {
                 new: Way::new(&new, difference.new, witness, setting),
                 request: witness.to_string(),
                 options: witness.explain_options(setting).to_string(),
-                more_bytes: witness.more_bytes(),
+                rest: witness.rest(),
             }
         };
         let unknown = |Undecided { old: then, new: now, doubt }: &Undecided| {
@@ -145,7 +148,7 @@ impl Compared {
                 cell(&format!("listener {}", self.listener), 0, Style::Bold, colour)
             ));
         }
-        for Group { old, new, request, options, more_bytes } in &self.groups {
+        for Group { old, new, request, options, rest } in &self.groups {
             let arrow = |way: &Way| format!("{} -> {}", way.rule, way.action);
             text.push_str(&format!("{}\n", cell(&arrow(old), 0, Style::Red, colour)));
             text.push_str(&format!("  becomes {}\n", cell(&arrow(new), 0, Style::Green, colour)));
@@ -155,8 +158,8 @@ impl Compared {
                 text.push_str(format!("    {line}").trim_end());
                 text.push('\n');
             }
-            if *more_bytes > 0 {
-                text.push_str(&format!("    … and {more_bytes} bytes more\n"));
+            if let Some(rest) = rest {
+                text.push_str(&format!("    {rest}\n"));
             }
             text.push('\n');
         }
@@ -302,9 +305,7 @@ impl Group {
     fn to_json(&self) -> Value {
         let way = |way: &Way| json!({ "rule": way.rule, "action": way.action });
         let mut witness = json!({ "request": self.request, "options": self.options });
-        if self.more_bytes > 0 {
-            witness["more_bytes"] = json!(self.more_bytes);
-        }
+        add_rest(&mut witness, self.rest);
         json!({ "old": way(&self.old), "new": way(&self.new), "witness": witness })
     }
 }

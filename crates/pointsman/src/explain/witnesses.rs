@@ -21,6 +21,8 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const STEPS: u64 = 20_000_000;
 /// Witnesses of one rule set, evenly spread: each is explained with the rules read anew.
 const WITNESSES_MAX: usize = 8;
+/// Of a body so long not all is written.
+const REST_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// A larger set takes too long to be read so often.
 const RULES_MAX: usize = 60;
 
@@ -38,7 +40,7 @@ impl Stand<'_> {
     /// What `explain` says of a witness is what the engine was seen to decide.
     fn check(&self, witness: &Witness) {
         let request = self.folder.join("request");
-        fs::write(&request, witness.request()).expect("a writable folder");
+        fs::write(&request, whole(witness)).expect("a writable folder");
         let words = witness.explain_options(&self.setting).words;
         let files = [self.file.clone().into_os_string(), request.into_os_string()];
         let arguments: Vec<OsString> = files.into_iter().chain(words.iter().map(OsString::from)).collect();
@@ -83,11 +85,25 @@ impl Stand<'_> {
             found.groups.into_iter().map(|group| group.witness).collect::<Vec<_>>()
         });
         let all = found.filter_map(|finding| finding.witness).chain(changed);
-        let all: Vec<_> = all.filter(|witness| witness.more_bytes() == 0).collect();
+        let is_short = |witness: &Witness| witness.rest().is_none_or(|rest| rest.bytes < REST_BYTES_MAX);
+        let all: Vec<_> = all.filter(is_short).collect();
         let step = all.len().div_ceil(WITNESSES_MAX).max(1);
         all.iter().step_by(step).map(|witness| self.check(witness)).count()
     }
 }
+
+/// A request with what follows in its body.
+fn whole(witness: &Witness) -> Vec<u8> {
+    let mut request = witness.request();
+    if let Some(rest) = witness.rest() {
+        let is_chunked = request.to_ascii_lowercase().windows(CHUNKED.len()).any(|line| line == CHUNKED);
+        request.extend(iter::repeat_n(rest.byte, usize::try_from(rest.bytes).expect("a body")));
+        request.extend_from_slice(if is_chunked { b"\r\n0\r\n\r\n" } else { b"" });
+    }
+    request
+}
+
+const CHUNKED: &[u8] = b"transfer-encoding: chunked";
 
 fn program(source: &str) -> Option<Arc<Program>> {
     compile(source, &Targets::Any).ok().map(|compiled| compiled.program.into())

@@ -36,6 +36,9 @@ fn said(finding: &Finding) -> String {
         for line in witness.to_string().lines() {
             write!(said, "\n          {line}").expect("a text takes all");
         }
+        if let Some(rest) = witness.rest() {
+            write!(said, "\n          {rest}").expect("a text takes all");
+        }
     }
     said.trim_end().to_owned()
 }

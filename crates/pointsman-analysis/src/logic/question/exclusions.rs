@@ -33,6 +33,8 @@ const fn never_of_strangers(parts: &'static [(&'static str, bool)]) -> Exclusion
     Exclusion { parts, needs_strangers: true }
 }
 
+const NAMES_UPGRADE: &str = r#"header["connection"] matches "(?i)(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)""#;
+
 /// `exclusions_hold` sends the codec what each of them says is never taken so.
 const EXCLUSIONS: &[Exclusion] = &[
     // A TRACE has no content (RFC 9110 section 9.3.8).
@@ -64,8 +66,9 @@ const EXCLUSIONS: &[Exclusion] = &[
     never(&[(r#"version == "2""#, true), (r#"header["transfer-encoding"] != "chunked""#, true)]),
     never(&[(r#"version == "2""#, true), (r#"count(header["cookie"]) > 1"#, true)]),
     never(&[(r#"version == "2""#, true), (r#"lower(url) startsWith "http""#, true)]),
-    // Connection, which names it, hides it.
+    // Connection names it, and hides it.
     never(&[("upgrade exists", true), (r#"header["upgrade"] exists"#, true)]),
+    never(&[("upgrade exists", true), (NAMES_UPGRADE, false)]),
     // Who is not believed has come by the scheme that his target names (RFC 9110 section 7.4).
     never_of_strangers(&[(r#"scheme == "http""#, true), (r#"lower(url) startsWith "https:""#, true)]),
     never_of_strangers(&[(r#"scheme == "https""#, true), (r#"lower(url) startsWith "http:""#, true)]),

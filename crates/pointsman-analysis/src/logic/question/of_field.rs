@@ -55,9 +55,9 @@ impl<'p> OfField<'p> {
     }
 }
 
-/// Whether the field has a value where a test comes to one of these.
+/// Whether the field has a value where a test comes to one of these. One that counts may come to true without.
 pub(super) fn needs_value(test: &Test, states: States) -> bool {
-    states == States::TRUE && test.over != Over::Count
+    states == States::TRUE && (test.over != Over::Count || fails_without_value(test, states))
 }
 
 /// Whether a test does not come to one of these where its field is known to have no value.

@@ -1,16 +1,35 @@
 //! A change of protocol that a request asks for, and what else it has to be then.
 
+use std::sync::LazyLock;
+
 use pointsman_rules::{Field, OwnedValue};
 
 use super::joined::Case;
 use super::of_field::needs_value;
 use super::related::{Mattering, asked, made_up, numbers, tests_of};
+use super::solving::Facts;
 use super::{Trial, Try};
 use crate::Effort;
 use crate::logic::lemmas::Lemma;
 use crate::logic::states::States;
 use crate::space::{Solved, of_choices, of_fixed, solve};
 use crate::wanted::{Asked, Values, Wanted};
+
+/// What a handshake of WebSocket is (RFC 6455 section 4.2.1): a GET without a body, of version 13, with a key. Over HTTP/2 it is
+/// seen as such a GET (RFC 8441 section 5).
+static HANDSHAKE: LazyLock<Facts> = LazyLock::new(|| {
+    let known = [
+        (r#"method == "GET""#, Wanted::True),
+        ("content_length > 0", Wanted::False),
+        (r#"header["content-length"] matches "[1-9]""#, Wanted::False),
+        (r#"header["transfer-encoding"] exists"#, Wanted::False),
+        (r#"count(header["sec-websocket-version"]) == 1"#, Wanted::True),
+        (r#"header["sec-websocket-version"] == "13""#, Wanted::True),
+        (r#"count(header["sec-websocket-key"]) == 1"#, Wanted::True),
+        (r#"header["sec-websocket-key"] matches "^[A-Za-z0-9+/]{22}==$""#, Wanted::True),
+    ];
+    Facts::read(&known.map(|(condition, wanted)| (condition.to_owned(), wanted))).unwrap_or_default()
+});
 
 impl<'p> Trial<'_, 'p> {
     /// With other protocols than WebSocket, of which anything may be asked, or what such a request never is.
@@ -39,7 +58,10 @@ impl<'p> Trial<'_, 'p> {
                 }
                 None
             }
-            Err(of_websocket) => self.never_of_websocket(case, of_websocket, effort),
+            Err(of_websocket) => match self.of_websocket(case, of_websocket, effort) {
+                Ok(tried) => return Some(tried),
+                Err(lemma) => lemma,
+            },
         };
         let lemma = lemma.or_else(|| self.never_in_http10(case, &protocols, effort))?;
         self.never(lemma);
@@ -81,48 +103,49 @@ impl<'p> Trial<'_, 'p> {
         }
     }
 
-    /// What a handshake of WebSocket never is (RFC 6455 section 4.1): another method than GET, or one with a body. Over
-    /// HTTP/2 it is seen as such a GET (RFC 8441 section 5). Where the switch grants no WebSocket it is a request as any other.
-    fn never_of_websocket(
+    /// With the lines of a handshake of WebSocket, where others were found, or what such a request never is. Where the switch
+    /// grants no WebSocket it is a request as any other.
+    fn of_websocket(
         &mut self,
         case: &Case<'_, 'p>,
         of_websocket: Lemma,
         effort: &mut Effort,
-    ) -> Option<Lemma> {
+    ) -> Result<Try<'p>, Option<Lemma>> {
         let is_granted =
             |upgrades: &[Box<str>]| upgrades.iter().any(|name| name.eq_ignore_ascii_case("websocket"));
         if of_websocket.is_empty() || !is_granted(&self.analyst.setting.upgrades) {
-            return None;
+            return Err(None);
         }
-        let methods = tests_of(case.matters, &Field::Method);
-        if let Some(Err(others)) = self.all_but(&methods, r#"method == "GET""#, Wanted::True, effort) {
-            return Some([of_websocket, others].concat());
+        let mut changed = Vec::new();
+        for (field, found) in &case.sketch.fields {
+            let facts = HANDSHAKE.of_field(field);
+            let is_so = matches!(of_fixed(found.clone(), &facts), Solved::Values(_));
+            if is_so {
+                continue;
+            }
+            let own = tests_of(case.matters, field);
+            let all: Vec<_> = asked(&own).chain(facts).collect();
+            match solve(field, &all, &mut self.analyst.automata, effort) {
+                Solved::Values(values) => changed.push((*field, values)),
+                Solved::Nothing { because } => {
+                    return Err(Some([of_websocket, numbers(because, &own)].concat()));
+                }
+                Solved::Unknown => return Err(None),
+            }
         }
-        if let Some(others) = self.never_of_handshake(case, effort) {
-            return Some([of_websocket, others].concat());
+        if !changed.is_empty() {
+            let of: Vec<&Field> = changed.iter().map(|(field, _)| *field).collect();
+            if let Some(tried) = self.with_other_values(case.sketch, &of, changed, effort) {
+                return Ok(tried);
+            }
         }
         // Without a body all of its fields are known to be absent.
         let needs_body = |(test, states): &Mattering<'p>| {
             matches!(test.field, Field::Payload(_))
                 && (needs_value(test, *states) || *states == States::UNKNOWN)
         };
-        let (test, states) = case.matters.each().find(needs_body)?;
-        Some([of_websocket, vec![(test.number(), states)]].concat())
-    }
-
-    /// What the lines of a handshake never are: the switch refuses another version than 13, and one without a key.
-    fn never_of_handshake(&mut self, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Lemma> {
-        const KEY: &str = r#"header["sec-websocket-key"] exists"#;
-        let [version, key] =
-            ["sec-websocket-version", "sec-websocket-key"].map(|name| Field::Header(name.into()));
-        let own = tests_of(case.matters, &version);
-        let all: Vec<_> = asked(&own).collect();
-        let only = Values { known: vec![OwnedValue::Text((*b"13").into())], rest: None };
-        if let Solved::Nothing { because } = of_fixed(only, &all) {
-            return Some(numbers(because, &own));
-        }
-        let keys = tests_of(case.matters, &key);
-        self.all_but(&keys, KEY, Wanted::True, effort)?.err()
+        let found = case.matters.each().find(needs_body);
+        Err(found.map(|(test, states)| [of_websocket, vec![(test.number(), states)]].concat()))
     }
 
     /// HTTP/1.0 knows no change of protocol.

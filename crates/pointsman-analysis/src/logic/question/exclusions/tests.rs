@@ -14,7 +14,7 @@ use super::{EXCLUSIONS, PARTS};
 const METHODS: [&str; 4] = ["GET", "POST", "TRACE", "OPTIONS"];
 const TARGETS: [&str; 3] = ["/", "http://a/", "HTTPS://a/"];
 /// A name in small letters and a value each.
-const LINES: [&str; 18] = [
+const LINES: [&str; 19] = [
     "host: a",
     "content-length: 5",
     "content-length: 0",
@@ -30,6 +30,7 @@ const LINES: [&str; 18] = [
     "proxy-connection: close",
     "upgrade: h2c",
     "connection: upgrade",
+    "connection: x, connection",
     "cookie: a=1",
     "cookie: b=2",
     "expect: 100-continue",
