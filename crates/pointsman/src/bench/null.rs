@@ -22,7 +22,8 @@ pointsman bench null [OPTION...]
     --body-bytes N       of each answer; 0
     --capacity N         at most so many answers a second
     --service KIND       how it takes its time where it has a capacity: `constant` (the default: one after the other,
-                         each the same), `exponential`, or `limiter`: none, and 503 for what is above
+                         each the same), `exponential`, or `limiter`: none, and 503 for what is above,
+                         with the answers of a tenth of a second saved up
     --seed N             what draws of exponential times begin with; 0
     --stall N,TIME       once, behind N requests, it does nothing for so long
     --tls                with a certificate for `localhost` and 127.0.0.1 that nobody knows

@@ -60,7 +60,9 @@ fn number(value: &Value) -> f64 {
 
 /// Searches a server of 500 a second again and again. A small search, on a machine that does other things, may end
 /// without a result; with one it is never more than the server can.
-fn a_capacity_is_found(service: &str) {
+///
+/// A trial of a second may be answered so much more than the capacity as the server has saved up between trials.
+fn a_capacity_is_found(service: &str, saved_per_s: f64) {
     let times = scale(
         "--trial 100ms --warm-up 50ms --from 150 --to 800 --within 20s",
         "--trial 1s --from 100 --within 15m",
@@ -90,7 +92,7 @@ fn a_capacity_is_found(service: &str) {
         // Exponential times make a short trial faster than its server.
         assert!(estimate < scale(700.0, 525.0), "{estimate} of 500");
         near += u64::from((estimate / 500.0 - 1.0).abs() <= 0.03);
-        covered += u64::from((low..=high).contains(&500.0));
+        covered += u64::from(low <= 500.0 + saved_per_s && high >= 500.0);
     }
     let fault = format!("500/s, {service}");
     let least = Bound::AtLeast(scale(0, RUNS as u64 * 19 / 20));
@@ -100,17 +102,18 @@ fn a_capacity_is_found(service: &str) {
 
 #[test]
 fn the_capacity_of_a_constant_server_is_found() {
-    a_capacity_is_found("constant");
+    a_capacity_is_found("constant", 0.0);
 }
 
 #[test]
 fn the_capacity_of_an_exponential_server_is_found() {
-    a_capacity_is_found("exponential");
+    a_capacity_is_found("exponential", 0.0);
 }
 
 #[test]
 fn the_capacity_of_a_limiter_is_found() {
-    a_capacity_is_found("limiter");
+    // A tenth of a second's, as the null server's help says.
+    a_capacity_is_found("limiter", 50.0);
 }
 
 /// What a closed loop hides the open one shows: all that fell due while the server stood still had to wait.
