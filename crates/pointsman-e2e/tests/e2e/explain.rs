@@ -243,7 +243,8 @@ fn explain_upgrades() {
 /// The first line of the request says that it is one of HTTP/2, and TLS agreed on that.
 #[test]
 fn explain_http2() {
-    let rules = "R1: if (version == \"2\" && tls.alpn == \"h2\") { routeTo(both); }\n\
+    let rules = "R0: if (version == \"2\" && header[\"cookie\"] == \"a=1; b=2\") { routeTo(joined); }\n\
+                 R1: if (version == \"2\" && tls.alpn == \"h2\") { routeTo(both); }\n\
                  R2: if (version == \"2\" && upgrade == \"websocket\") { routeTo(chat); }\n\
                  R3: if (version == \"2\") { routeTo(plain); }\n\
                  else: routeTo(old);\n";
@@ -262,9 +263,15 @@ fn explain_http2() {
         ("2.http", "GET / HTTP/2\r\nHost: a.example\r\n\r\n"),
         ("1.http", "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"),
         ("socket.http", socket),
+        ("cookies.http", "GET / HTTP/2\nHost: a.example\nCookie: a=1\nA: b\nCookie: b=2\n\n"),
         ("absolute.http", "GET http://a.example/ HTTP/2\r\nHost: a.example\r\n\r\n"),
     ]);
-    let rows: [(&str, i32, &[&str]); 9] = [
+    let rows: [(&str, i32, &[&str]); 10] = [
+        (
+            "a.rules cookies.http",
+            0,
+            &["R0: routeTo(joined)", "note     the `Cookie` lines are joined to one"],
+        ),
         ("a.rules 2.http --tls 1.3", 0, &["GET / HTTP/2\n", "R1: routeTo(both)"]),
         ("a.rules 2.http", 0, &["R3: routeTo(plain)"]),
         ("a.rules socket.http", 0, &["R2: routeTo(chat)"]),

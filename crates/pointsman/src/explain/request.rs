@@ -29,7 +29,7 @@ impl Request {
         odd_names: OddNames<'_>,
         notes: &mut Vec<String>,
     ) -> Result<Request, NoRequest> {
-        let (bytes, is_http2) = as_http1(bytes);
+        let (bytes, is_http2) = as_http1(bytes, notes);
         let mut request = Request::mended(bytes, limits, notes)?;
         let Request { bytes, head } = &mut request;
         if is_http2 {
@@ -111,14 +111,52 @@ impl Request {
 }
 
 /// A request of HTTP/2 as HTTP/1.1 writes it, where its first line ends in `HTTP/2`; and whether it does.
-fn as_http1(mut bytes: Vec<u8>) -> (Vec<u8>, bool) {
+fn as_http1(mut bytes: Vec<u8>, notes: &mut Vec<String>) -> (Vec<u8>, bool) {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
     if !line.ends_with(b" HTTP/2") {
         return (bytes, false);
     }
     let end = line.len();
     bytes.splice(end - b"2".len()..end, *b"1.1");
+    if let Some(joined) = with_one_cookie_line(&bytes) {
+        notes.push("the `Cookie` lines are joined to one: in HTTP/2 there may be several".to_owned());
+        bytes = joined;
+    }
     (bytes, true)
+}
+
+/// The same with all cookies in the place of the first Cookie line, as the switch joins them (RFC 9113 section 8.2.3). It
+/// counts lines and bytes behind that. Nothing where there are not several.
+fn with_one_cookie_line(bytes: &[u8]) -> Option<Vec<u8>> {
+    let start = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
+    let is_end = |line: &[u8]| matches!(line, b"\n" | b"\r\n");
+    let (mut rest, mut place) = (start, None);
+    let (mut others, mut cookies) = (bytes.get(..start)?.to_vec(), Vec::new());
+    for line in bytes.get(start..)?.split_inclusive(|byte| *byte == b'\n').take_while(|line| !is_end(line)) {
+        rest += line.len();
+        match cookies_of(line) {
+            Some(value) => {
+                place.get_or_insert(others.len());
+                cookies.push(value);
+            }
+            None => others.extend_from_slice(line),
+        }
+    }
+    let place = place.filter(|_| cookies.len() > 1)?;
+    // As the first line ends; the last may have no end yet.
+    let has_crlf = others.split(|byte| *byte == b'\n').any(|line| line.ends_with(b"\r"));
+    let end: &[u8] = if has_crlf { b"\r\n" } else { b"\n" };
+    let line = [b"Cookie: ", cookies.join(&b"; "[..]).as_slice(), end].concat();
+    others.splice(place..place, line);
+    others.extend_from_slice(bytes.get(rest..)?);
+    Some(others)
+}
+
+/// What a Cookie line holds; nothing of another line.
+fn cookies_of(line: &[u8]) -> Option<&[u8]> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let (name, value) = line.split_at_checked(colon)?;
+    name.eq_ignore_ascii_case(b"cookie").then(|| value.get(1..).unwrap_or_default().trim_ascii())
 }
 
 /// The same with CRLF in the head, if every line of the head ends in LF alone. A mixture is left as it is:
@@ -236,6 +274,28 @@ mod tests {
         };
         assert_eq!(hidden("GET / HTTP/2\r\nHost: a\r\nTE: trailers\r\n\r\n"), (vec![false, true], 1));
         assert_eq!(hidden("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n"), (vec![false, false], 0));
+    }
+
+    #[test]
+    fn cookies_of_http2_are_one_line() {
+        let head =
+            "GET / HTTP/1.1\r\nHost: a\r\nA: b\r\nCookie: a=1; b=2; c=3\r\nB: c\r\n\r\ncookie: d=4\r\n";
+        let lines = "GET / HTTP/2\nHost: a\nA: b\ncookie: a=1\nB: c\nCOOKIE:b=2; c=3 \n\ncookie: d=4\r\n";
+        assert_eq!(read(lines), (Ok(head.to_owned()), 2));
+        let (head_lines, behind) = lines.split_once("\n\n").expect("a head");
+        let with_crlf = format!("{}\r\n\r\n{behind}", head_lines.replace('\n', "\r\n"));
+        assert_eq!(read(&with_crlf), (Ok(head.to_owned()), 1));
+        let without_end = "GET / HTTP/2\r\nHost: a\r\nCookie: a=1\r\nCookie: b=2";
+        let joined = "GET / HTTP/1.1\r\nHost: a\r\nCookie: a=1; b=2\r\n\r\n";
+        assert_eq!(read(without_end), (Ok(joined.to_owned()), 2));
+        let of_http1 = "GET / HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nCookie: b=2\r\n\r\n";
+        assert_eq!(read(of_http1), (Ok(of_http1.to_owned()), 0));
+        let one = of_http1.replace("1.1", "2").replace("Cookie: b", "Cookies: b");
+        assert_eq!(read(&one), (Ok(one.replace("HTTP/2", "HTTP/1.1")), 0));
+        // As many as there may be lines are one.
+        let many = "Cookie: a=1\r\n".repeat(HeadLimits::default().headers_max + 1);
+        let many = format!("GET / HTTP/2\r\nHost: a\r\n{many}\r\n");
+        assert!(read(&many).0.is_ok());
     }
 
     #[test]
