@@ -163,7 +163,9 @@ fn judged(suite: &Suite, sample: &Sample) -> Result<TestCase, String> {
             values => all.push((field.clone(), values.to_vec())),
         }
     }
-    let mut case = judge(&all, &absent, all_rest)?;
+    let ended = || all_rest.and_then(|_| judge(&all, &with_ends(&all, &absent)?, all_rest).ok());
+    let mut case = judge(&all, &absent, all_rest)
+        .map_err(|why| if ended().is_some() { NO_MORE_VALUES.to_owned() } else { why })?;
     for place in (values.len()..all.len()).rev() {
         let fewer: Vec<_> = all.iter().take(place).chain(all.iter().skip(place + 1)).cloned().collect();
         if let Ok(fewer_said) = judge(&fewer, &absent, all_rest) {
@@ -213,6 +215,19 @@ fn judged_as(
         judged(unjudged(&known, absent, rest.or(Some(Cause::Limit)))?)
     })
     .map_err(|_| format!("its `{field}` is longer than a value may be"))
+}
+
+/// Why a request with all values of such a field cannot be said, and would otherwise be as meant.
+const NO_MORE_VALUES: &str =
+    "of a body at fault it says no more than the first values of a field that may have several";
+
+/// The fields that are absent, and with them those that are to have no more values than are said; nothing without any. No
+/// test is written so: it says of a field that it is absent, or its values.
+fn with_ends(fields: &[(Field, Vec<OwnedValue>)], absent: &[Field]) -> Option<Vec<Field>> {
+    let is_open = |field: &Field| matches!(field, Field::Payload(_)) && field.is_many_valued();
+    let open = fields.iter().filter(|(field, values)| is_open(field) && !values.is_empty());
+    let open: Vec<_> = open.map(|(field, _)| field.clone()).collect();
+    (!open.is_empty()).then(|| [absent, &open].concat())
 }
 
 /// In the place of a value that is too long.

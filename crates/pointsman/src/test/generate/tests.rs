@@ -172,6 +172,21 @@ const WRITTEN: &[(&str, &[&str])] = &[
         "R1: if (!(form[\"f\"] exists)) { tag(t); }\nR2: if (!(form[\"f\"] == \"x\")) { tag(u); }\n",
         &["test \"R2 ends unknown\" {\n    request form[\"f\"] \"a\" body unknown(limit)\n"],
     ),
+    // Of a body whose media type is not said, what its other fields come to is known.
+    (
+        "R1: if (!(body.size > 10) && !(content_type == \"text/json\") && !(json.a == 5)) { reject(403); }\n",
+        &[
+            "test \"R1 where body.size is 9\" {\n    request body.size 9\n    expect R1 -> reject(403)\n",
+            "test \"R1 where body.size is 10\" {\n    request body.size 10\n    expect R1 -> reject(403)\n",
+        ],
+    ),
+    // Before a fault of the body all values of one field are known, and another field is not.
+    (
+        "R1: if (!(count(json.b[*]) > 1)) { routeTo(a); }\nR2: if (json.a exists) { routeTo(b); }\n",
+        &[
+            "# R2 ends unknown: no test can say such a request: of a body at fault it says no more than the first",
+        ],
+    ),
     // Each border and side has a test or a reason.
     (
         "R1: if (path == \"/a\" || path under \"/a\") { routeTo(a); }\n",

@@ -153,9 +153,8 @@ proptest! {
             silent(&coverage, &generated), Vec::<String>::new(),
             "{:?}\n{}\n{}", listener, source, generated.text
         );
-        prop_assert!(
-            !generated.text.contains("no test can say"),
-            "{:?}\n{}\n{}", listener, source, generated.text
-        );
+        // What tests cannot say is only that a field has no more values before a fault of its body.
+        let unsaid = generated.text.lines().find(|line| line.contains("no test can say") && !line.ends_with(NO_MORE_VALUES));
+        prop_assert_eq!(unsaid, None, "{:?}\n{}\n{}", listener, source, generated.text);
     }
 }
