@@ -13,6 +13,12 @@ pub enum Level {
 }
 
 impl Level {
+    /// That of a server which is written as a backup. Before it come the ranks of servers that are none, but stand behind
+    /// others of their service.
+    pub const WRITTEN_BACKUP: Level = Level::Backup(Level::WRITTEN_RANK);
+
+    const WRITTEN_RANK: u16 = 1 << 15;
+
     /// Whether it serves only when others cannot.
     pub fn is_backup(self) -> bool {
         matches!(self, Level::Backup(_))
@@ -34,7 +40,7 @@ impl Level {
         match (self, rank) {
             (Level::Backup(first), rank) => Level::Backup(first.saturating_add(rank)),
             (primary, 0) => primary,
-            (Level::Local | Level::Distant, rank) => Level::Backup(rank),
+            (Level::Local | Level::Distant, rank) => Level::Backup(rank.min(Level::WRITTEN_RANK) - 1),
         }
     }
 }
@@ -238,12 +244,16 @@ mod tests {
     const LEVELS: [Level; 5] =
         [Level::Local, Level::Distant, Level::Backup(0), Level::Backup(1), Level::Backup(2)];
 
+    /// All ranks of what is no backup come before all of what is one.
     #[test]
     fn ranks_stand_one_behind_the_other() {
-        let behind = |level: Level| [0, 1, 2].map(|rank| level.behind(rank));
-        assert_eq!(behind(Level::Local), [Level::Local, Level::Backup(1), Level::Backup(2)]);
-        assert_eq!(behind(Level::Distant), [Level::Distant, Level::Backup(1), Level::Backup(2)]);
-        assert_eq!(behind(Level::Backup(1)), [1, 2, 3].map(Level::Backup));
+        let behind = |level: Level| [0, 1, 2, u16::MAX].map(|rank| level.behind(rank));
+        let [first, second, last] = [0, 1, (1 << 15) - 1].map(Level::Backup);
+        assert_eq!(behind(Level::Local), [Level::Local, first, second, last]);
+        assert_eq!(behind(Level::Distant), [Level::Distant, first, second, last]);
+        let backups = [1 << 15, (1 << 15) + 1, (1 << 15) + 2, u16::MAX].map(Level::Backup);
+        assert_eq!(behind(Level::WRITTEN_BACKUP), backups);
+        assert_eq!(backups[0], Level::WRITTEN_BACKUP);
     }
 
     #[test]

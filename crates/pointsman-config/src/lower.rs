@@ -312,7 +312,7 @@ impl<'a> Lowering<'a> {
     /// A server without a zone is at home in every one.
     fn level(&self, spec: &ServerSpec) -> Level {
         match (&spec.zone, &self.spec.zone) {
-            _ if spec.backup => Level::Backup(0),
+            _ if spec.backup => Level::WRITTEN_BACKUP,
             (Some(zone), Some(own)) if zone.value != *own => Level::Distant,
             (Some(zone), None) => {
                 let help = "set `zone` at the top level to where the switch stands";

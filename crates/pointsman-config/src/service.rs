@@ -195,9 +195,13 @@ mod tests {
             (
                 Level::Local,
                 &["20 0 3 a", "10 5 1 a", "10 0 2 a", "65535 9 4 a"][..],
-                vec![a(2, 1, Level::Local), a(1, 5, Level::Local), a(3, 1, b(1)), a(4, 9, b(2))],
+                vec![a(2, 1, Level::Local), a(1, 5, Level::Local), a(3, 1, b(0)), a(4, 9, b(1))],
             ),
-            (b(0), &["1 1 1 a", "2 1 2 a"], vec![a(1, 1, b(0)), a(2, 1, b(1))]),
+            (
+                Level::WRITTEN_BACKUP,
+                &["1 1 1 a", "2 1 2 a"],
+                vec![a(1, 1, Level::WRITTEN_BACKUP), a(2, 1, Level::WRITTEN_BACKUP.behind(1))],
+            ),
             // In proportion where they are more than a weight may be, and none of them nothing.
             (
                 Level::Distant,
@@ -210,7 +214,7 @@ mod tests {
                 ],
             ),
             // What stands there already, whatever is not known, and what is named twice.
-            (Level::Local, &["0 0 1 b", "0 0 1 gone", "1 1 1 a", "2 2 1 a"], vec![a(1, 1, b(1))]),
+            (Level::Local, &["0 0 1 b", "0 0 1 gone", "1 1 1 a", "2 2 1 a"], vec![a(1, 1, b(0))]),
             (Level::Local, &["0 0 1 gone"], vec![("_http._tcp.a".to_owned(), 1, Level::Local)]),
         ] {
             assert_eq!(joined(level, members), expected, "{members:?}");

@@ -12,6 +12,7 @@ use crate::servers_at_run_time::change;
 pointsman_e2e::for_threads!(
     servers_come_and_go,
     priorities_and_weights,
+    backups_come_behind_all_priorities,
     a_set_is_taken_when_its_servers_are_known,
     failures_keep_the_last_set,
     a_service_that_nobody_knows_yet,
@@ -152,6 +153,31 @@ fn priorities_and_weights(threads: usize) {
     serve(&switch, &["second"]);
     drop(second);
     serve(&switch, &["third"]);
+}
+
+/// What is written as a backup serves when no server of any priority can, and a service of backups behind it by its own
+/// priorities.
+fn backups_come_behind_all_priorities(threads: usize) {
+    const SPARE: &str = "_http._tcp.spare.example";
+    let [one, two, sorry, first, second] =
+        ["one", "two", "sorry", "first", "second"].map(|name| Origin::answering(name, ok));
+    let names = NameServer::new();
+    has(&names, &[record(&names, &one, 10, 1), record(&names, &two, 20, 1)]);
+    names.set(SPARE, &[&*record(&names, &first, 1, 1), &*record(&names, &second, 2, 1)]);
+    let sorry_server = format!("{{ name = \"sorry\", address = \"{}\", backup = true }}", sorry.address());
+    let pool = format!(
+        "[pool.standard]\nhealth = {{ interval_ms = 100, fall = 1, rise = 1 }}\nservers = [{sorry_server}, \
+         {{ service = \"{SPARE}\", backup = true }}, {{ service = \"{SERVICE}\" }}]\n"
+    );
+    let setup = Setup::new(threads).raw(&pool).raw(&names.table("answer_ms_max = 100")).with_token();
+    let switch = setup.default_pool("standard").start();
+    serve(&switch, &["one"]);
+    drop(one);
+    serve(&switch, &["two"]);
+    drop(two);
+    serve(&switch, &["first", "sorry"]);
+    drop((first, sorry));
+    serve(&switch, &["second"]);
 }
 
 /// Until then the servers of before serve; one without an address is left out, and comes when it has one.
