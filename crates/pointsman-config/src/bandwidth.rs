@@ -46,7 +46,7 @@ pub(crate) struct BandwidthSpec {
     parent: Option<Spanned<String>>,
     guaranteed: Option<Spanned<u64>>,
     ceiling: Option<Spanned<u64>>,
-    burst_bytes: Option<u64>,
+    burst_bytes: Option<Spanned<u64>>,
     direction: Direction,
 }
 
@@ -70,7 +70,7 @@ impl BandwidthSpec {
             parent: section.text("parent"),
             guaranteed: number("guaranteed_bytes_per_second"),
             ceiling: number("ceiling_bytes_per_second"),
-            burst_bytes: number("burst_bytes").map(|burst| burst.value),
+            burst_bytes: number("burst_bytes"),
             direction: match section.word("direction") {
                 TO_CLIENT => Direction::ToClient,
                 TO_SERVER => Direction::ToServer,
@@ -113,16 +113,50 @@ pub(crate) fn lower(specs: &[BandwidthSpec], findings: &Findings<'_>) -> Vec<Ban
         let ceiling = spec.ceiling.as_ref().map(|ceiling| ceiling.value);
         let bound = ceiling.into_iter().chain(parent.map(|parent| bounds[parent])).min().unwrap_or(0);
         bounds.push(bound);
+        let burst = spec.burst_bytes.as_ref().map(|burst| burst.value);
         classes.push(BandwidthClass {
             name: spec.name.value.as_str().into(),
             parent,
             guaranteed_bytes_per_second: guarantees[index],
             ceiling_bytes_per_second: ceiling,
-            burst_bytes: spec.burst_bytes.unwrap_or((bound / 5).max(BURST_BYTES_MIN)),
+            burst_bytes: burst.unwrap_or_else(|| usual_burst_bytes(bound)),
             direction: spec.direction,
         });
     }
+    let burst_of = |at: usize| specs[order[at]].burst_bytes.as_ref();
+    warn_of_bursts(&classes, &bounds, burst_of, findings);
     classes
+}
+
+/// What comes at once where nothing is said of it.
+fn usual_burst_bytes(bound: u64) -> u64 {
+    (bound / 5).max(BURST_BYTES_MIN)
+}
+
+/// Who borrows leaves half of a bucket above it to those that are guaranteed it, so that this half must last until a timer fires.
+fn warn_of_bursts<'s>(
+    classes: &[BandwidthClass],
+    bounds: &[u64],
+    burst_of: impl Fn(usize) -> Option<&'s Spanned<u64>>,
+    findings: &Findings<'_>,
+) {
+    let mut has_borrowers = vec![false; classes.len()];
+    // Children stand behind their parents.
+    for (at, class) in classes.iter().enumerate().rev() {
+        if let Some(parent) = class.parent {
+            has_borrowers[parent] |= has_borrowers[at] || class.guaranteed_bytes_per_second < bounds[at];
+        }
+    }
+    for (at, class) in classes.iter().enumerate() {
+        let wanted = usual_burst_bytes(bounds[at]);
+        let is_bounded = class.ceiling_bytes_per_second.is_some();
+        let burst = burst_of(at).filter(|burst| is_bounded && has_borrowers[at] && burst.value < wanted);
+        if let Some(burst) = burst {
+            let message = format!("classes that borrow do not get all that `{}` leaves them", class.name);
+            let help = format!("they need a fifth of a second of its ceiling, {wanted} bytes");
+            findings.warning(burst.span, message, help);
+        }
+    }
 }
 
 /// Says which classes no rule gives, and no class borrows of.

@@ -83,6 +83,8 @@ pub(crate) enum Kind {
 pub(crate) enum Default {
     /// It may not be absent.
     Required,
+    /// It may not be absent, unless this key is there.
+    RequiredWithout(&'static str),
     /// What happens then, in words.
     Words(&'static str),
     /// This number.

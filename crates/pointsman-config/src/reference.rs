@@ -40,6 +40,7 @@ fn value(kind: &Kind) -> String {
 fn default(default: &Default) -> String {
     match default {
         Default::Required => "**required**".to_owned(),
+        Default::RequiredWithout(other) => format!("required without `{other}`"),
         Default::Words(words) => (*words).to_owned(),
         Default::Integer(number) => format!("`{number}`"),
         Default::Boolean(flag) => format!("`{flag}`"),

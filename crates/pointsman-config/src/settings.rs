@@ -329,8 +329,9 @@ fn shown(key: &Key, value: &DeValue<'_>) -> String {
 /// What holds where a key is absent.
 fn default(key: &Key) -> String {
     match key.default {
-        Default::Required => "none".to_owned(),
-        Default::Words(words) => words.trim_matches('`').to_owned(),
+        Default::Required | Default::RequiredWithout(_) => "none".to_owned(),
+        // A value, or words with names in them.
+        Default::Words(words) => words.replace('`', ""),
         Default::Integer(number) => number.to_string(),
         Default::Boolean(flag) => flag.to_string(),
         Default::Word(word) => word.to_owned(),

@@ -67,7 +67,7 @@ fn check_process(plan: &Plan) {
         burst_bytes,
         direction,
     };
-    let link = class("link", None, 10_000_000, 100_000, Direction::ToClient);
+    let link = class("link", None, 10_000_000, 3_000_000, Direction::ToClient);
     let gold = class("gold", Some(0), 5_000_000, 1_000_000, Direction::Both);
     assert_eq!(plan.bandwidth, [link, gold]);
     let limits: Vec<_> =
@@ -426,7 +426,7 @@ fn servers_of_services() -> TestResult {
     assert_eq!(joined.lookups()[..1], [one]);
     answers.insert(two, Found::Addresses(vec!["192.0.2.2".parse()?]));
     let joined = joined.with_answers(&answers);
-    let second = "two.example:82 192.0.2.2:82 5 Backup(1)".to_owned();
+    let second = "two.example:82 192.0.2.2:82 5 Backup(0)".to_owned();
     assert_eq!(servers(&joined), [written.clone(), first, second]);
     assert_eq!(servers(&joined.with_answers(&Answers::new())), [written, waiting]);
     Ok(())

@@ -40,7 +40,8 @@ pub(super) static BANDWIDTH: Table = Table {
             kind: Kind::Integer { min: 65_536, max: BYTES_PER_SECOND_MAX, unit: "bytes" },
             default: Default::Words("a fifth of a second of its ceiling, at least 65536"),
             doc: "What may come at once after a pause. Timers are up to 75 ms late: with less than a tenth of a second \
-                  of its ceiling a class does not get all of it.",
+                  of its ceiling a class does not get all of it. Classes below it that borrow may take half of \
+                  this: with less than a fifth of a second they do not get all that it leaves them, and `check` says so.",
         },
         Key {
             name: "direction",

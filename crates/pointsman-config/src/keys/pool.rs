@@ -90,7 +90,7 @@ static POOL_SERVERS: Table = Table {
         Key {
             name: "address",
             kind: Kind::Text(SERVER_ADDRESS),
-            default: Default::Words("required without `service`"),
+            default: Default::RequiredWithout("service"),
             doc: "Where it listens. A host name is looked up at the start and again whenever its answer has aged; of \
                   several addresses one is taken, as long as it is among the answers \
                   ([guide](../guide/balancing.md#servers-that-have-names)).",

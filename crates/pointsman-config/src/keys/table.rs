@@ -69,6 +69,9 @@ mod tests {
                     (Kind::Word(words), Default::Word(word)) => assert!(words.contains(word), "{}", key.name),
                     (Kind::Boolean, Default::Boolean(_)) => {}
                     (_, Default::Required | Default::Words(_)) => {}
+                    (_, Default::RequiredWithout(other)) => {
+                        assert!(table.key(other).is_some(), "{}", key.name);
+                    }
                     (kind, default) => panic!("{}: {default:?} is no value of {kind:?}", key.name),
                 }
             }

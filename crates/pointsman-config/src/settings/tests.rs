@@ -85,6 +85,16 @@ fn what_is_set_otherwise_is_found() {
             "pool standard: tries_max: 3 -> 2",
         ],
     );
+    check(
+        None,
+        "weight = 3 }]",
+        "weight = 3 }, { name = \"s9\", address = \"127.0.0.1:5\" }]",
+        &[
+            "pool standard: servers[s9]: none -> set",
+            "pool standard: servers[s9].address: none -> \"127.0.0.1:5\"",
+            "pool standard: servers[s9].name: the address -> \"s9\"",
+        ],
+    );
     check(None, "per_minute = 5", "per_minute = 6", &["limit logins: per_minute: 5 -> 6"]);
     check(
         None,
