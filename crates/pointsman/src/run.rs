@@ -140,7 +140,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
     })?;
     let Loaded { source, files, rule_sets, .. } = loaded;
     // Behind that, so that the sockets are open in the table of this thread alone.
-    let (keys, legacy) = handed_over(predecessor.as_ref()).map_err(|error| not_handed_over(&error))?;
+    let (keys, legacy) = handed_over(predecessor.as_ref(), descriptors_max)?;
     take_over_tickets(&plan, &legacy.tickets);
     let now = SystemTime::now();
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
@@ -213,15 +213,19 @@ fn unsaid_capacity(plan: &Plan, threads: usize, descriptors_max: Option<u64>) ->
     Capacity { threads, connections_max, buffer_bytes_max: memory::for_clients(threads) }
 }
 
-/// What the process before this one hands over, if there is one.
-fn handed_over(predecessor: Option<&Predecessor>) -> std::io::Result<(Keys, Legacy)> {
-    match predecessor {
-        Some(predecessor) => Ok((predecessor.keys()?, predecessor.legacy()?)),
-        None => {
-            let keys = Keys::random().map_err(std::io::Error::other)?;
-            Ok((keys, Legacy { sockets: activation::sockets(), ..Legacy::default() }))
-        }
-    }
+/// What the process before this one hands over, if there is one; otherwise what the system gives.
+fn handed_over(
+    predecessor: Option<&Predecessor>,
+    descriptors_max: Option<u64>,
+) -> Result<(Keys, Legacy), String> {
+    let Some(predecessor) = predecessor else {
+        let sockets = activation::sockets(descriptors_max)?;
+        let keys = Keys::random().map_err(|error| format!("no random key: {error}"))?;
+        return Ok((keys, Legacy { sockets, ..Legacy::default() }));
+    };
+    let keys = predecessor.keys().map_err(|error| not_handed_over(&error))?;
+    let legacy = predecessor.legacy().map_err(|error| not_handed_over(&error))?;
+    Ok((keys, legacy))
 }
 
 /// Lets clients resume the sessions that they have with the process before this one.

@@ -29,7 +29,7 @@ fn server(switch: &Switch, name: &str) -> Value {
 }
 
 /// Sets the state of a server of the usual pool.
-fn set(switch: &Switch, name: &str, state: &str, query: &str) -> Value {
+pub(crate) fn set(switch: &Switch, name: &str, state: &str, query: &str) -> Value {
     let target = format!("{POOL}/servers/{name}/state{query}");
     let (answer, said) = switch.admin_ask("PUT", &target, "", &json!({ "state": state }).to_string());
     assert_eq!(answer.status(), 200, "{said}");
@@ -81,9 +81,16 @@ fn set_by_hand(threads: usize) {
         .errors()
         .wait_for("an audit line", |line| line.contains("a%20new%20disk").then(|| line.to_owned()));
     assert!(line.starts_with("audit who=deploy ") && line.ends_with("status=200"), "{line}");
-    for body in
-        ["", "{", "[]", "{}", "{\"state\":\"up\"}", "{\"state\":1}", "{\"state\":\"enabled\",\"x\":1}"]
-    {
+    for body in [
+        "",
+        "{",
+        "[]",
+        "{}",
+        "{\"state\":\"up\"}",
+        "{\"state\":1}",
+        "{\"state\":\"enabled\",\"x\":1}",
+        "{\"state\":\"draining\",\"state\":\"enabled\"}",
+    ] {
         let (answer, said) = switch.admin_ask("PUT", &format!("{POOL}/servers/a/state"), "", body);
         assert_eq!(answer.status(), 400, "{body} {said}");
     }

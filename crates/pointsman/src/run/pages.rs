@@ -1,5 +1,6 @@
 //! What the admin listener shows and does.
 
+mod body;
 mod certificates;
 mod changes;
 mod dry_run;

@@ -5,6 +5,7 @@ use pointsman_config::LogLevel;
 use serde_json::{Value, json};
 
 use super::SwitchPages;
+use super::body::object;
 use super::changes::seen;
 
 impl SwitchPages {
@@ -41,8 +42,7 @@ impl SwitchPages {
 
 /// The level that a body asks for, if it is understood; none of its own where it is to be as configured.
 fn asked(body: &[u8]) -> Option<Option<LogLevel>> {
-    let body: Value = serde_json::from_slice(body).ok()?;
-    let members = body.as_object()?;
+    let members = object(body).ok()?;
     if members.len() != 1 {
         return None;
     }

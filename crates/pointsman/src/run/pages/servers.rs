@@ -10,6 +10,7 @@ use pointsman_relay::{Admission, Leaving, ServerChange, ServerShown, Switch};
 use pointsman_telemetry::rfc3339;
 use serde_json::{Map, Value, json};
 
+use super::body::object;
 use super::changes::{seen, unpublished, upgrading};
 use super::plan::{address, host};
 use super::{SwitchPages, colour, findings, members};
@@ -258,12 +259,4 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     let rounded = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT_MAX);
     number.as_i64().or(rounded.map(|number| number as i64))
-}
-
-fn object(body: &[u8]) -> Result<Map<String, Value>, Page> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err(Page::problem(400, "the body is no JSON object")),
-        Err(error) => Err(Page::problem(400, format!("the body is no JSON: {error}"))),
-    }
 }
