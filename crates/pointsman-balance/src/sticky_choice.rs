@@ -10,7 +10,9 @@ pub struct StickyServers<'a> {
     pub server: &'a dyn Fn(usize) -> (u64, u32),
     /// Whether clients are at home there: on what would serve if all were well.
     pub is_home: &'a dyn Fn(usize) -> bool,
-    /// Whether a client may get there.
+    /// Whether it takes nobody who is not with it already.
+    pub is_draining: &'a dyn Fn(usize) -> bool,
+    /// Whether a client that is with it may get there.
     pub open: &'a dyn Fn(usize) -> bool,
     /// The same, less those that have only just come up and do not take this one yet.
     pub usable: &'a dyn Fn(usize) -> bool,
@@ -29,7 +31,16 @@ impl StickyServers<'_> {
     ///
     /// It stays where it was, whoever has come since and whatever weighs more now. Who is put with another server because
     /// its own one cannot serve stays there, also when that one is back.
-    pub fn choose(&self, client: u64, table: Option<&StickyTable>, now_s: u32) -> Option<usize> {
+    ///
+    /// A server that drains keeps those whom the table has there, and those who have been here before, as what they show
+    /// proves, and whom their hash leads to it. Whoever else comes is new, and goes by its hash to one of the others.
+    pub fn choose(
+        &self,
+        client: u64,
+        has_been_here: bool,
+        table: Option<&StickyTable>,
+        now_s: u32,
+    ) -> Option<usize> {
         let kept = table.and_then(|table| table.server_of(client, now_s));
         let at = kept.and_then(|kept| (0..self.count).find(|&at| self.number(at) == kept.server));
         let remember = |at: usize| {
@@ -44,21 +55,28 @@ impl StickyServers<'_> {
         {
             return stay(at, kept);
         }
-        let home = self.home(client)?;
+        let takes_new = |at: usize| !(self.is_draining)(at);
+        let home_of_new = || self.of_hash(client, &|at| (self.is_home)(at) && takes_new(at));
         // Where it waits, it does so for the server that it was with.
-        let own = at.filter(|&at| (self.is_home)(at)).unwrap_or(home);
-        match () {
-            () if (self.usable)(own) => remember(own),
-            () if self.waits => {
+        let own = match at.filter(|&at| (self.is_home)(at)) {
+            None if has_been_here && kept.is_none() => self.home(client),
+            None => home_of_new(),
+            with => with,
+        };
+        if let Some(own) = own {
+            if (self.usable)(own) {
+                return remember(own);
+            }
+            if self.waits {
                 if let (Some(kept), true) = (kept, at == Some(own)) {
                     stay(own, kept);
                 }
                 // Nobody is refused because a server has only just come up.
-                Some(own).filter(|&own| (self.open)(own))
+                return Some(own).filter(|&own| (self.open)(own));
             }
-            () if (self.usable)(home) => remember(home),
-            () => remember(self.of_hash(client, self.usable)?),
         }
+        let home = home_of_new().filter(|&home| (self.usable)(home));
+        remember(home.or_else(|| self.of_hash(client, &|at| takes_new(at) && (self.usable)(at)))?)
     }
 
     /// The server of a client's hash, whether it can serve or not.
@@ -109,6 +127,7 @@ mod tests {
         identity: u64,
         weight: u32,
         is_up: bool,
+        is_draining: bool,
     }
 
     /// A pool that changes, with who was where.
@@ -127,7 +146,7 @@ mod tests {
 
         fn add(&mut self, weight: u32) {
             let identity = StickyHash::new([1; 16]).hash(b"server", &[self.added]);
-            self.servers.push(Server { identity, weight, is_up: true });
+            self.servers.push(Server { identity, weight, is_up: true, is_draining: false });
             self.added += 1;
         }
 
@@ -137,22 +156,31 @@ mod tests {
                 count: self.servers.len(),
                 server: &|at| (self.servers[at].identity, self.servers[at].weight),
                 is_home: &|_| true,
+                is_draining: &|at| self.servers[at].is_draining,
                 open: &usable,
                 usable: &usable,
                 waits: self.waits,
             })
         }
 
-        fn choose(&self, client: u64, table: &StickyTable) -> Option<u64> {
-            self.asked(|servers| servers.choose(client, Some(table), 1)).map(|at| self.servers[at].identity)
+        fn choose(&self, client: u64, has_been_here: bool, table: &StickyTable) -> Option<u64> {
+            let chosen = self.asked(|servers| servers.choose(client, has_been_here, Some(table), 1));
+            chosen.map(|at| self.servers[at].identity)
         }
 
-        fn home(&self, client: u64) -> Option<u64> {
-            self.asked(|servers| servers.home(client)).map(|at| self.servers[at].identity)
+        /// Where the hash of a client leads among those servers.
+        fn home(&self, client: u64, may: impl Fn(&Server) -> bool) -> Option<u64> {
+            let servers = self.servers.iter();
+            let at = rendezvous(client, servers.map(|server| (server.identity, server.weight, may(server))));
+            at.map(|at| self.servers[at].identity)
         }
 
-        fn is_up(&self, identity: u64) -> Option<bool> {
-            self.servers.iter().find(|server| server.identity == identity).map(|server| server.is_up)
+        fn server(&self, identity: u64) -> Option<&Server> {
+            self.servers.iter().find(|server| server.identity == identity)
+        }
+
+        fn is_up(&self, identity: u64) -> bool {
+            self.server(identity).is_some_and(|server| server.is_up)
         }
 
         /// What is done when the servers are others.
@@ -167,22 +195,45 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Ask(u8),
+        /// A client asks, and shows that it has been here before, or shows nothing of the kind.
+        Ask(u8, bool),
         Add(u32),
         Remove(usize),
         Weigh(usize, u32),
         Turn(usize),
+        Drain(usize),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
-            12 => (0u8..40).prop_map(Step::Ask),
+            14 => (0u8..40, any::<bool>()).prop_map(|(client, shows)| Step::Ask(client, shows)),
             1 => (1u32..9).prop_map(Step::Add),
             1 => (0usize..8).prop_map(Step::Remove),
             1 => (0usize..8, 1u32..9).prop_map(|(at, weight)| Step::Weigh(at, weight)),
             1 => (0usize..8).prop_map(Step::Turn),
+            1 => (0usize..8).prop_map(Step::Drain),
         ];
         vec(step, 0..300)
+    }
+
+    /// What may become of a client that stood there, or is not known: all the servers that are right, if it may get one.
+    fn expected(pool: &Pool, number: u8, stood: Option<u64>, has_been_here: bool) -> Vec<u64> {
+        let client = client(number);
+        let own = match stood {
+            Some(_) => stood,
+            None if has_been_here => pool.home(client, |_| true),
+            None => pool.home(client, |server| !server.is_draining),
+        };
+        if let Some(own) = own {
+            if pool.is_up(own) {
+                return vec![own];
+            }
+            if pool.waits {
+                return Vec::new();
+            }
+        }
+        let others = pool.servers.iter().filter(|server| server.is_up && !server.is_draining);
+        others.map(|server| server.identity).collect()
     }
 
     /// Runs the steps over a pool and a map of who was where, and holds one to the other.
@@ -191,39 +242,31 @@ mod tests {
         let mut was: HashMap<u8, u64> = HashMap::new();
         for step in steps {
             match *step {
-                Step::Ask(number) => {
-                    let (found, home) = (pool.choose(client(number), table), pool.home(client(number)));
-                    let stood = was.get(&number).copied().filter(|server| pool.is_up(*server).is_some());
-                    let own = stood.or(home);
-                    let is_own_up = own.and_then(|own| pool.is_up(own)) == Some(true);
-                    let is_any_up = pool.servers.iter().any(|server| server.is_up);
-                    match found {
-                        None if waits => prop_assert!(!is_own_up || !is_roomy),
-                        None => prop_assert!(!is_any_up),
-                        Some(found) => {
-                            prop_assert_eq!(pool.is_up(found), Some(true));
-                            match is_own_up {
-                                true if is_roomy => prop_assert_eq!(Some(found), own),
-                                // Who was forgotten is where its hash says, and nowhere else.
-                                true => {
-                                    let is_home_up = home.and_then(|home| pool.is_up(home)) == Some(true);
-                                    prop_assert!(Some(found) == own || Some(found) == home || !is_home_up);
-                                }
-                                false => prop_assert!(!waits || !is_roomy),
-                            }
-                            was.insert(number, found);
-                        }
+                Step::Ask(number, shows) => {
+                    let found = pool.choose(client(number), shows, table);
+                    let stood = was.get(&number).copied().filter(|server| pool.server(*server).is_some());
+                    let mut right = vec![expected(&pool, number, stood, shows)];
+                    if !is_roomy {
+                        // Who was forgotten is who was never there.
+                        right.push(expected(&pool, number, None, shows));
                     }
+                    let is_right = |right: &Vec<u64>| match found {
+                        Some(found) => right.contains(&found),
+                        None => right.is_empty(),
+                    };
+                    prop_assert!(right.iter().any(is_right), "{found:?} is none of {right:?}");
+                    was.extend(found.map(|found| (number, found)));
                 }
                 Step::Add(weight) if pool.servers.len() < 8 => pool.add(weight),
                 Step::Remove(at) if at < pool.servers.len() => drop(pool.servers.remove(at)),
                 Step::Weigh(at, weight) if at < pool.servers.len() => pool.servers[at].weight = weight,
                 Step::Turn(at) if at < pool.servers.len() => pool.servers[at].is_up ^= true,
-                Step::Add(_) | Step::Remove(_) | Step::Weigh(..) | Step::Turn(_) => {}
+                Step::Drain(at) if at < pool.servers.len() => pool.servers[at].is_draining ^= true,
+                Step::Add(_) | Step::Remove(_) | Step::Weigh(..) | Step::Turn(_) | Step::Drain(_) => {}
             }
             if matches!(step, Step::Add(_) | Step::Remove(_) | Step::Weigh(..)) {
                 pool.look_again(table);
-                was.retain(|_, server| pool.is_up(*server).is_some());
+                was.retain(|_, server| pool.server(*server).is_some());
             }
         }
         Ok(())
@@ -244,14 +287,42 @@ mod tests {
         #[test]
         fn after_a_change_strangers_move_nobody(count in 2u8..6, strangers in 1u8..200) {
             let (mut pool, table) = (Pool::new(count, false), StickyTable::new(64, IDLE_S_MAX));
-            let before: Vec<_> = (0..20).map(|number| pool.choose(client(number), &table)).collect();
+            let before: Vec<_> = (0..20).map(|number| pool.choose(client(number), false, &table)).collect();
             pool.add(2);
             pool.look_again(&table);
             for number in 0..strangers {
-                pool.choose(client(number.saturating_add(50)), &table);
+                pool.choose(client(number.saturating_add(50)), false, &table);
             }
-            let after: Vec<_> = (0..20).map(|number| pool.choose(client(number), &table)).collect();
+            let after: Vec<_> = (0..20).map(|number| pool.choose(client(number), false, &table)).collect();
             prop_assert_eq!(before, after);
+        }
+
+        /// Those who are not known go by their hashes among the others, and those who are do not move, neither when a server
+        /// drains nor when it does not any more.
+        #[test]
+        fn a_server_that_drains_gets_nobody_who_is_new(count in 2u8..6, drains in 0usize..6, waits: bool) {
+            let (mut pool, table) = (Pool::new(count, waits), StickyTable::new(4096, IDLE_S_MAX));
+            let drains = drains % usize::from(count);
+            let ask = |pool: &Pool, numbers: std::ops::Range<u8>| -> Vec<_> {
+                numbers.map(|number| pool.choose(client(number), false, &table)).collect()
+            };
+            let before = ask(&pool, 0..50);
+            pool.servers[drains].is_draining = true;
+            prop_assert_eq!(ask(&pool, 0..50), before.clone());
+            let new = ask(&pool, 50..100);
+            for (found, number) in new.iter().zip(50..) {
+                prop_assert_eq!(*found, pool.home(client(number), |server| !server.is_draining));
+                let home = pool.home(client(number), |_| true);
+                prop_assert!(found == &home || home == Some(pool.servers[drains].identity));
+            }
+            // Who proves to have been here before is where the hash says, and stays.
+            let shown = |number| pool.choose(client(number), true, &table);
+            let returning: Vec<_> = (100..150).map(shown).collect();
+            let homes: Vec<_> = (100..150).map(|number| pool.home(client(number), |_| true)).collect();
+            prop_assert_eq!(&returning, &homes);
+            pool.servers[drains].is_draining = false;
+            let expected = [before, new, returning].concat();
+            prop_assert_eq!(ask(&pool, 0..150), expected);
         }
     }
 }

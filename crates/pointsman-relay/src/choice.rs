@@ -1,5 +1,6 @@
 //! The servers that may get a request, and how one of them is chosen.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -39,7 +40,11 @@ pub(crate) enum By {
     /// The rule names the server.
     Name(usize),
     /// The client stays with a server.
-    Sticky(u64),
+    Sticky {
+        client: u64,
+        /// Whether what it shows proves that it is not new.
+        has_been_here: bool,
+    },
     /// The pool is balanced by this hash.
     Hash(u64),
     /// The pool's algorithm.
@@ -96,7 +101,7 @@ impl Choice {
         let pool = plan.pools.iter().position(|pool| pool.name == *self.pool.name())?;
         let server = match self.by {
             By::Name(server) => Some(ServerIndex(u32::try_from(server).ok()?)),
-            By::Sticky(_) | By::Hash(_) | By::Turn => None,
+            By::Sticky { .. } | By::Hash(_) | By::Turn => None,
         };
         Some(Target { pool: PoolIndex(u32::try_from(pool).ok()?), server })
     }
@@ -184,7 +189,7 @@ impl Choice {
 
     /// Whether it goes to one server, and waits for that one where it is full.
     pub(crate) fn waits_for_its_own(&self) -> bool {
-        matches!(self.by, By::Name(_) | By::Sticky(_))
+        matches!(self.by, By::Name(_) | By::Sticky { .. })
     }
 
     /// The servers that it waits for where they are full.
@@ -196,13 +201,13 @@ impl Choice {
         if self.waits_for_its_own() {
             return self.pick_usable(shard).and_then(capacity).into_iter().collect();
         }
-        let look = Look::new(self, shard, Full::IsLookedAt);
+        let look = Look::new(self, shard, Full::IsLookedAt, Newcomer::New);
         (0..self.pool.servers.len()).filter(|&server| look.usable(server)).filter_map(capacity).collect()
     }
 
     fn pick_usable(&self, shard: &Shard) -> Option<usize> {
         let full = if self.waits_for_its_own() { Full::IsLookedAt } else { Full::IsPassedOver };
-        let look = Look::new(self, shard, full);
+        let look = Look::new(self, shard, full, Newcomer::New);
         let usable = |server: usize| look.usable(server);
         let weight = |server: usize| if usable(server) { self.pool.servers[server].weight() } else { 0 };
         let by_score = |key| {
@@ -211,10 +216,17 @@ impl Choice {
         };
         match self.by {
             By::Name(server) => Some(server).filter(|&server| usable(server)),
-            By::Sticky(client) => {
-                let open = |server: usize| look.is_open(server);
+            By::Sticky { client, has_been_here } => {
+                // Who is with a server that drains sees it as one that serves; who is not, as one that does not.
+                let as_its_own = OnceCell::new();
+                let of_those_with = |server: usize| match self.pool.servers[server].standing.is_draining() {
+                    true => as_its_own.get_or_init(|| Look::new(self, shard, full, Newcomer::Sticky)),
+                    false => &look,
+                };
+                let open = |server: usize| of_those_with(server).is_open(server);
+                let usable = |server: usize| of_those_with(server).usable(server);
                 let now = Now { open: &open, usable: &usable, us: look.now_us };
-                self.pool.stays_with(client, &now, shard.shared.sticky_clients.get())
+                self.pool.stays_with(client, has_been_here, &now, shard.shared.sticky_clients.get())
             }
             By::Hash(key) => {
                 let server =
@@ -290,16 +302,12 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn new(choice: &'a Choice, shard: &Shard, full: Full) -> Look<'a> {
-        let who = match choice.by {
-            By::Sticky(_) => Newcomer::Sticky,
-            By::Name(_) | By::Hash(_) | By::Turn => Newcomer::New,
-        };
+    fn new(choice: &'a Choice, shard: &Shard, full: Full, who: Newcomer) -> Look<'a> {
         let draw = match choice.by {
             _ if choice.pool.slow_start_us == 0 => None,
             By::Name(_) => None,
             // The same for a client each time, so that it moves once.
-            By::Sticky(key) | By::Hash(key) => Some(key),
+            By::Sticky { client: key, .. } | By::Hash(key) => Some(key),
             By::Turn => Some(shard.random()),
         };
         let now_us = shard.clock.round_us();

@@ -40,6 +40,21 @@ pub(crate) struct Fork<'a> {
     pub(crate) keeps: &'a [KeptBy],
 }
 
+/// What a client is known by.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownBy<'k> {
+    pub(crate) key: &'k [u8],
+    /// Whether it can have that from here alone: then it is not new, although nobody remembers it.
+    pub(crate) has_been_here: bool,
+}
+
+impl<'k> KnownBy<'k> {
+    /// By what says nothing of whether it is new.
+    fn anybody(key: &'k [u8]) -> KnownBy<'k> {
+        KnownBy { key, has_been_here: false }
+    }
+}
+
 /// Sets what clients are hashed by for a split apart from what they are hashed by in a pool: no pool's name begins so.
 pub(crate) const SPLIT_SALT: &[u8] = b"\0split";
 
@@ -57,7 +72,7 @@ impl Fork<'_> {
         if let Some(kept) = self.of_kept(|sticky, of| known_by(sticky, view, cookie, of).flatten()) {
             return kept;
         }
-        let known = known_by(sticky, view, cookie, |key| self.of_known(sticky, key));
+        let known = known_by(sticky, view, cookie, |known| self.of_known(sticky, known));
         known.unwrap_or_else(|| match sticky {
             Stickiness::Cookie => {
                 let (id, choice) = self.of_new_client();
@@ -79,17 +94,17 @@ impl Fork<'_> {
     ) -> Choice {
         self.of_kept(|sticky, of| connection_known_by(sticky, (view, shown), of))
             .or_else(|| {
-                connection_known_by(sticky, (view, shown), |key| match sticky {
-                    Stickiness::TlsSession => self.of_session(sticky, key),
-                    _ => Some(self.of_known(sticky, key)),
+                connection_known_by(sticky, (view, shown), |known| match sticky {
+                    Stickiness::TlsSession => self.of_session(sticky, known),
+                    _ => Some(self.of_known(sticky, known)),
                 })
             })
             .unwrap_or_else(|| self.by_pool(view))
     }
 
-    fn of_known(&self, sticky: &Stickiness, key: &[u8]) -> Choice {
-        let choice = self.by_key(key);
-        self.keep(sticky, key, &choice);
+    fn of_known(&self, sticky: &Stickiness, known: KnownBy<'_>) -> Choice {
+        let choice = self.by_key(known);
+        self.keep(sticky, known.key, &choice);
         choice
     }
 
@@ -105,19 +120,21 @@ impl Fork<'_> {
         Choice::new(self.local, target, hash.map_or(By::Turn, By::Hash))
     }
 
-    fn by_key(&self, key: &[u8]) -> Choice {
+    fn by_key(&self, known: KnownBy<'_>) -> Choice {
         let sticky = &self.local.live.sticky;
         let target = match self.route {
             Route::To(target) => target,
-            Route::Split(shares) => self.share(shares, sticky.hash(SPLIT_SALT, key)),
+            Route::Split(shares) => self.share(shares, sticky.hash(SPLIT_SALT, known.key)),
         };
-        self.inside(target, key)
+        self.inside(target, known)
     }
 
     /// A sticky client's choice inside a target.
-    pub(crate) fn inside(&self, target: Target, key: &[u8]) -> Choice {
+    pub(crate) fn inside(&self, target: Target, known: KnownBy<'_>) -> Choice {
+        let KnownBy { key, has_been_here } = known;
         let pool = self.local.pool(target.pool).name();
-        Choice::new(self.local, target, By::Sticky(self.local.live.sticky.hash(pool.as_bytes(), key)))
+        let client = self.local.live.sticky.hash(pool.as_bytes(), key);
+        Choice::new(self.local, target, By::Sticky { client, has_been_here })
     }
 
     /// An id for a client that has none.
@@ -125,16 +142,16 @@ impl Fork<'_> {
         let mut ids = self.shard.client_ids.borrow_mut();
         let now_us = self.shard.clock.round_us();
         let mut id = ids.next_id();
-        let mut choice = self.by_key(&id);
+        let mut choice = self.by_key(KnownBy::anybody(&id));
         for _ in 1..IDS_DRAWN_MAX {
-            let By::Sticky(hash) = choice.by else { break };
+            let By::Sticky { client: hash, .. } = choice.by else { break };
             if !choice.pool.is_unfit_for_new(hash, now_us) {
                 break;
             }
             let next = ids.next_id();
-            let other = self.by_key(&next);
+            let other = self.by_key(KnownBy::anybody(&next));
             // Shares are what they are, whoever drains.
-            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Sticky(_)) {
+            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Sticky { .. }) {
                 (id, choice) = (next, other);
             }
         }
@@ -159,19 +176,21 @@ fn known_by<T>(
     sticky: &Stickiness,
     view: &RequestView<'_>,
     cookie: &RouteCookie,
-    of: impl Fn(&[u8]) -> T,
+    of: impl Fn(KnownBy<'_>) -> T,
 ) -> Option<T> {
+    let anybody = |key: &[u8]| of(KnownBy::anybody(key));
     match sticky {
         Stickiness::None => None,
-        Stickiness::Ip => view.client_ip().map(|address| of(&address_bytes(address))),
-        Stickiness::IpPort => view.connection().src.map(|end| of(&end_bytes(end))),
+        Stickiness::Ip => view.client_ip().map(|address| anybody(&address_bytes(address))),
+        Stickiness::IpPort => view.connection().src.map(|end| anybody(&end_bytes(end))),
         Stickiness::TlsSession => {
-            let session = view.connection().tls.as_ref().and_then(|tls| tls.session);
-            session.map(|session| of(session.as_ref()))
+            let tls = view.connection().tls.as_ref()?;
+            tls.session.map(|session| of(KnownBy { key: &session, has_been_here: tls.resumed }))
         }
-        Stickiness::Field(field) => with_key(field, view, address_bytes, of),
+        Stickiness::Field(field) => with_key(field, view, address_bytes, anybody),
         Stickiness::Cookie => {
-            view.cookies(ROUTE_COOKIE).find_map(|value| cookie.open(value)).map(|id| of(&id))
+            let id = view.cookies(ROUTE_COOKIE).find_map(|value| cookie.open(value));
+            id.map(|id| of(KnownBy { key: &id, has_been_here: true }))
         }
     }
 }
@@ -180,14 +199,15 @@ fn known_by<T>(
 fn connection_known_by<T>(
     sticky: &Stickiness,
     (view, shown): (&ConnectionView<'_>, &ShownSession),
-    of: impl Fn(&[u8]) -> Option<T>,
+    of: impl Fn(KnownBy<'_>) -> Option<T>,
 ) -> Option<T> {
+    let anybody = |key: &[u8]| of(KnownBy::anybody(key));
     match sticky {
         Stickiness::None | Stickiness::Cookie => None,
-        Stickiness::TlsSession => shown.names().find_map(|name| of(name.as_bytes())),
-        Stickiness::Ip => view.client_ip().and_then(|address| of(&address_bytes(address))),
-        Stickiness::IpPort => view.connection().src.and_then(|end| of(&end_bytes(end))),
-        Stickiness::Field(field) => with_key(field, view, address_bytes, of).flatten(),
+        Stickiness::TlsSession => shown.names().find_map(|name| anybody(name.as_bytes())),
+        Stickiness::Ip => view.client_ip().and_then(|address| anybody(&address_bytes(address))),
+        Stickiness::IpPort => view.connection().src.and_then(|end| anybody(&end_bytes(end))),
+        Stickiness::Field(field) => with_key(field, view, address_bytes, anybody).flatten(),
     }
 }
 

@@ -10,7 +10,7 @@ use pointsman_tls::{SessionWatch, ShownSession, shown_session};
 use crate::choice::Choice;
 use crate::learned::Place;
 use crate::local::LocalServer;
-use crate::pick::{Fork, Route};
+use crate::pick::{Fork, KnownBy, Route};
 use crate::shard::Shard;
 use crate::sticky_clients::seconds;
 
@@ -53,7 +53,8 @@ impl Fork<'_> {
 
     /// Where a client goes whose session some server of the route is known to have named. There is nowhere to go for any
     /// other: under TLS 1.3 an identifier says nothing, and to hash it would be to draw lots.
-    pub(crate) fn of_session(&self, sticky: &Stickiness, name: &[u8]) -> Option<Choice> {
+    pub(crate) fn of_session(&self, sticky: &Stickiness, known: KnownBy<'_>) -> Option<Choice> {
+        let name = known.key;
         let target = match self.route {
             Route::To(target) => self.knows(target, name).then_some(target),
             Route::Split(shares) => {
@@ -61,7 +62,7 @@ impl Fork<'_> {
                 targets.find(|target| self.knows(*target, name))
             }
         }?;
-        let choice = self.inside(target, name);
+        let choice = self.inside(target, known);
         self.keep(sticky, name, &choice);
         Some(choice)
     }

@@ -70,7 +70,7 @@ impl Admission {
 pub enum Newcomer {
     /// Somebody whom any server of the pool may serve.
     New,
-    /// A client that stays with this one.
+    /// A client that is with this one already, and stays.
     Sticky,
 }
 
@@ -206,6 +206,12 @@ impl Standing {
             2 => Admission::Disabled,
             _ => Admission::Enabled,
         }
+    }
+
+    /// Whether it was set by hand so that it takes nobody who is new.
+    #[inline]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.admission() == Admission::Draining
     }
 
     /// Sets it by hand, and notes why.

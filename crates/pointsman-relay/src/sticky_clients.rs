@@ -151,7 +151,7 @@ pub(crate) fn make_room(clients: &OnceLock<StickyTable>, targets: &OnceLock<Stic
 
 /// What the servers of a pool are to a sticky client that asks now.
 pub(crate) struct Now<'a> {
-    /// Whether it may get to one.
+    /// Whether it may get to one that it is with.
     pub(crate) open: &'a dyn Fn(usize) -> bool,
     /// The same, less those that have only just come up and do not take it yet.
     pub(crate) usable: &'a dyn Fn(usize) -> bool,
@@ -163,6 +163,7 @@ impl LocalPool {
     pub(crate) fn stays_with(
         &self,
         client: u64,
+        has_been_here: bool,
         now: &Now<'_>,
         table: Option<&StickyTable>,
     ) -> Option<usize> {
@@ -170,11 +171,12 @@ impl LocalPool {
             count: self.servers.len(),
             server: &|at| (self.servers[at].identity, self.servers[at].weight()),
             is_home: &homes(self.levels.as_ref()),
+            is_draining: &|at| self.servers[at].standing.is_draining(),
             open: now.open,
             usable: now.usable,
             waits: self.on_down() == OnDown::Fail,
         };
-        servers.choose(client, table, seconds(now.us))
+        servers.choose(client, has_been_here, table, seconds(now.us))
     }
 
     /// Notes that a client is with one of the servers, which has given it what it is known by.
@@ -272,6 +274,7 @@ impl Homes {
                 (identity, weight)
             },
             is_home: &homes(self.levels[pool].as_ref()),
+            is_draining: &|_| false,
             open: &|_| true,
             usable: &|_| true,
             waits: false,

@@ -11,7 +11,7 @@ use pointsman_rules::{Program, Stickiness};
 
 use crate::choice::Choice;
 use crate::hash_tables::identity;
-use crate::pick::{Fork, SPLIT_SALT};
+use crate::pick::{Fork, KnownBy, SPLIT_SALT};
 use crate::sticky_clients::seconds;
 
 /// Begins the salts of what clients of a listener are known by; no name of a pool begins so.
@@ -100,18 +100,18 @@ impl Fork<'_> {
     /// it is known by.
     pub(crate) fn of_kept(
         &self,
-        known: impl Fn(&Stickiness, &dyn Fn(&[u8]) -> Option<Choice>) -> Option<Choice>,
+        known: impl Fn(&Stickiness, &dyn Fn(KnownBy<'_>) -> Option<Choice>) -> Option<Choice>,
     ) -> Option<Choice> {
-        self.keeps.iter().find_map(|by| known(&by.sticky, &|key| self.kept_by(by, key)))
+        self.keeps.iter().find_map(|by| known(&by.sticky, &|known| self.kept_by(by, known)))
     }
 
-    fn kept_by(&self, by: &KeptBy, key: &[u8]) -> Option<Choice> {
+    fn kept_by(&self, by: &KeptBy, known: KnownBy<'_>) -> Option<Choice> {
         let (shard, live) = (self.shard, &self.local.live);
         let table = shard.shared.sticky_targets.get()?;
         let now_s = seconds(shard.clock.round_us());
-        let client = live.sticky.hash(&by.salt, key);
+        let client = live.sticky.hash(&by.salt, known.key);
         let kept = table.server_of(client, now_s)?;
-        let choice = self.inside(*live.sticky_targets.get(&kept.server)?, key);
+        let choice = self.inside(*live.sticky_targets.get(&kept.server)?, known);
         // Who waits for its server waits. Otherwise the rules choose anew.
         if choice.on_down() == OnDown::Repick && !choice.has_any(shard) {
             return None;

@@ -94,6 +94,7 @@ mod shares;
 mod slow_peers;
 mod stickiness;
 mod sticky_by_hand;
+mod sticky_draining;
 mod sticky_exceptions;
 mod sticky_learned;
 mod sticky_membership;
