@@ -344,7 +344,7 @@ fn hauled((round, size, series): (u32, u64, usize), outcome: &Outcome, way: Way)
     };
     let mib = payload_per_s * outcome.seconds / MIB;
     let per_mib = |seconds: f64| (mib > 0.0).then(|| seconds * 1e6 / mib);
-    let work: f64 = outcome.generator.threads.iter().map(|thread| thread.cpu - thread.spun).sum();
+    let work = outcome.generator.work();
     let server = outcome.server.as_ref().map(|server| server.spent.user + server.spent.system);
     Hauled {
         round,
@@ -352,7 +352,7 @@ fn hauled((round, size, series): (u32, u64, usize), outcome: &Outcome, way: Way)
         size,
         payload_per_s,
         answers_per_s: outcome.rate(),
-        own_us_per_mib: per_mib(work * outcome.seconds),
+        own_us_per_mib: work.and_then(|work| per_mib(work * outcome.seconds)),
         server_us_per_mib: server.and_then(per_mib),
         opened: outcome.record.opened,
         suite: outcome.negotiated.first().map_or("", |(agreed, _)| agreed.suite),

@@ -33,10 +33,8 @@ impl Class {
 /// What is written down of a class beside what is written down of all requests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClassRecord {
-    /// Answers that came in the measured time.
-    pub completed: u64,
-    /// Their bytes, heads and all.
-    pub bytes: u64,
+    /// What came, by tenths of a second of the measured time.
+    pub batches: Vec<ClassBatch>,
     /// Requests that were due in the measured time, and failed.
     pub failed: u64,
     /// Response times of those that were due in it.
@@ -44,14 +42,37 @@ pub struct ClassRecord {
     pub response: Histogram<u64>,
 }
 
+/// What came for a class in a tenth of a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassBatch {
+    /// Answers.
+    pub completed: u64,
+    /// Their bytes, heads and all.
+    pub bytes: u64,
+}
+
 impl ClassRecord {
-    pub(crate) fn new() -> ClassRecord {
-        ClassRecord { completed: 0, bytes: 0, failed: 0, response: coarse_histogram() }
+    /// One without anything, of so many tenths of a second.
+    pub(crate) fn new(batches: usize) -> ClassRecord {
+        let batches = vec![ClassBatch::default(); batches];
+        ClassRecord { batches, failed: 0, response: coarse_histogram() }
+    }
+
+    /// Answers that came in the measured time.
+    pub fn completed(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.completed).sum()
+    }
+
+    /// Their bytes, heads and all.
+    pub fn bytes(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.bytes).sum()
     }
 
     fn merge(&mut self, other: &ClassRecord) {
-        self.completed += other.completed;
-        self.bytes += other.bytes;
+        for (ours, theirs) in self.batches.iter_mut().zip(&other.batches) {
+            ours.completed += theirs.completed;
+            ours.bytes += theirs.bytes;
+        }
         self.failed += other.failed;
         self.response.add(&other.response).expect("all have the same bounds");
     }
@@ -135,12 +156,12 @@ mod tests {
 
     #[test]
     fn threads_are_added_up() {
-        let mut one = ClassRecord::new();
-        (one.completed, one.bytes, one.failed) = (1, 10, 2);
+        let mut one = ClassRecord::new(2);
+        (one.batches[1], one.failed) = (ClassBatch { completed: 1, bytes: 10 }, 2);
         one.response.record(1_000_000).expect("in the bounds");
         let mut all = Vec::new();
         merge(&mut all, vec![one.clone()]);
         merge(&mut all, vec![one]);
-        assert_eq!((all[0].completed, all[0].bytes, all[0].failed, all[0].response.len()), (2, 20, 4, 2));
+        assert_eq!((all[0].completed(), all[0].bytes(), all[0].failed, all[0].response.len()), (2, 20, 4, 2));
     }
 }

@@ -14,7 +14,7 @@ use crate::process::Time;
 use crate::record::{BATCH_NS, Record};
 use crate::request::Requests;
 use crate::run::{Place, server_time};
-use crate::self_watch::{Look, time_waits};
+use crate::self_watch::{Look, SelfWatch, ThreadWatch};
 use crate::users::Setup;
 use crate::worker::{Assignment, Gauges, Timeline, Worker, batches};
 use crate::{Fault, Plan, Progress};
@@ -22,22 +22,25 @@ use crate::{Fault, Plan, Progress};
 /// The threads of a run.
 pub(crate) struct Crew {
     threads: Vec<JoinHandle<io::Result<Record>>>,
-    ids: Vec<i32>,
+    /// The kernel's accounts of them and of the machine, opened before there are connections.
+    accounts: SelfWatch,
     gauges: Vec<Arc<Gauges>>,
     /// Tell threads when they begin, and then keep them from ending, and the kernel's accounts of them with them.
     leashes: Vec<Sender<Timeline>>,
 }
 
 impl Crew {
-    /// All threads, with the connections that are to be open first.
+    /// All threads, with the connections that are to be open first. `accounts` are those of the machine.
     pub(crate) fn start(
         plan: &Arc<Plan>,
         requests: &Arc<Requests>,
         setups: Vec<Setup>,
         (place, bell): (Place, &Arc<Bell>),
+        accounts: SelfWatch,
     ) -> Result<Crew, Fault> {
         let (say, said) = channel();
-        let mut crew = Crew { threads: Vec::new(), ids: Vec::new(), gauges: Vec::new(), leashes: Vec::new() };
+        let (threads, gauges, leashes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut crew = Crew { threads, accounts, gauges, leashes };
         let threads = setups.len() * place.of;
         for (at, setup) in setups.into_iter().enumerate() {
             let gauges = Arc::new(Gauges::default());
@@ -57,10 +60,11 @@ impl Crew {
             let (leash, held) = channel();
             let name = format!("bench-{at}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
+                let account = ThreadWatch::own();
                 let mut worker = Worker::new(assignment)?;
                 worker.open_first(opened_first)?;
                 // Nobody waits for it where starting another thread has failed.
-                let (Ok(()) | Err(_)) = say.send((at, rustix::thread::gettid().as_raw_nonzero().get()));
+                let (Ok(()) | Err(_)) = say.send((at, account));
                 // Who waits for all of them waits until the last has let go.
                 drop(say);
                 let timeline = held.recv().map_err(|_| io::Error::other("nobody let it begin"))?;
@@ -74,9 +78,9 @@ impl Crew {
             crew.gauges.push(gauges);
         }
         drop(say);
-        let mut ids: Vec<(usize, i32)> = said.iter().collect();
-        ids.sort_unstable();
-        crew.ids = ids.into_iter().map(|(_, id)| id).collect();
+        let mut threads: Vec<(usize, ThreadWatch)> = said.iter().collect();
+        threads.sort_unstable_by_key(|(at, _)| *at);
+        crew.accounts.add(threads.into_iter().map(|(_, account)| account));
         Ok(crew)
     }
 
@@ -95,14 +99,14 @@ impl Crew {
         bell: &Bell,
         observe: &mut dyn FnMut(&Progress),
     ) -> Result<Watched, Fault> {
-        let mut sums = Sums { at_ns: timeline.begin_ns, ..Sums::default() };
+        let mut sums = Sums { at_ns: timeline.begin_ns, time_waits: Some(0), ..Sums::default() };
         self.pass_time(timeline.from_ns, (timeline, bell), &mut sums, observe);
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (before, server_before) = (Look::now(&self.ids), server_time(plan)?);
+        let (before, server_before) = (self.accounts.look(), server_time(plan)?);
         self.pass_time(timeline.to_ns, (timeline, bell), &mut sums, observe);
         // Only a bell rings before it.
         let until_ns = now_ns().clamp(timeline.from_ns, timeline.to_ns);
-        let (after, server_after) = (Look::now(&self.ids), server_time(plan)?);
+        let (after, server_after) = (self.accounts.look(), server_time(plan)?);
         Ok(Watched {
             before,
             after,
@@ -126,7 +130,8 @@ impl Crew {
             if bell.wait_until(next_ns) {
                 return;
             }
-            sums.time_waits = sums.time_waits.max(time_waits());
+            let seen = self.accounts.time_waits().zip(sums.time_waits);
+            sums.time_waits = seen.map(|(now, most)| now.max(most));
             if next_ns == sums.at_ns + SECOND_NS {
                 observe(&self.progress(next_ns, timeline, sums));
             }
@@ -186,8 +191,8 @@ struct Sums {
     answered: u64,
     failed: u64,
     bytes: u64,
-    /// Ports taken behind the ends of connections, at most so far.
-    time_waits: u64,
+    /// Ports taken behind the ends of connections, at most so far; nothing where that could not be read.
+    time_waits: Option<u64>,
 }
 
 /// What was seen at the two ends of the measured time, or of what there was of it.
@@ -196,8 +201,8 @@ pub(crate) struct Watched {
     pub(crate) after: Look,
     pub(crate) server: Option<(Time, Time)>,
     pub(crate) began_unix_s: u64,
-    /// Ports that were taken behind the ends of connections, at most.
-    pub(crate) time_waits: u64,
+    /// Ports that were taken behind the ends of connections, at most; nothing where that could not be read.
+    pub(crate) time_waits: Option<u64>,
     /// Whole tenths of a second that were measured: fewer than the plan has where the bell rang.
     pub(crate) batches: usize,
 }

@@ -114,7 +114,7 @@ fn sessions(outcome: &Outcome) -> Value {
         .collect();
     json!({
         "due": record.due, "unsent": record.unsent, "ended": record.ended, "failed": record.failed,
-        "cut": record.cut(), "ended_per_second": record.ended as f64 / outcome.seconds,
+        "cut": record.cut(), "ended_per_second": record.ended_per_s(outcome.seconds),
         "whole_ns": histogram(&record.whole), "waited_ns": histogram(&record.waited), "steps": steps,
     })
 }
@@ -154,8 +154,8 @@ fn classes(outcome: &Outcome) -> Vec<Value> {
     let both = outcome.plan.classes.iter().zip(&outcome.record.classes);
     both.map(|(class, record)| {
         json!({
-            "name": class.name, "right_status": class.right_status, "answered_in_time": record.completed,
-            "bytes_received": record.bytes, "failed": record.failed,
+            "name": class.name, "right_status": class.right_status, "answered_in_time": record.completed(),
+            "bytes_received": record.bytes(), "failed": record.failed,
             "response_ns": histogram(&record.response),
         })
     })
@@ -214,6 +214,7 @@ fn generator(outcome: &Outcome) -> Value {
         .threads
         .iter()
         .map(|thread| {
+            let Some(thread) = thread else { return Value::Null };
             json!({
                 "cpu": thread.cpu, "spun": thread.spun, "waited": thread.waited,
                 "involuntary_switches": thread.involuntary_switches,
@@ -225,6 +226,10 @@ fn generator(outcome: &Outcome) -> Value {
         "syns_resent": generator.syns_resent, "ceiling_per_second": outcome.ceiling,
         "descriptors_max": generator.descriptors_max, "descriptors_most": generator.descriptors_most,
         "ports": generator.ports, "ports_most": generator.ports_most, "ports_share": outcome.ports_share(),
+        "opened_first": {
+            "wanted": outcome.record.first_wanted, "opened": outcome.record.first_opened,
+            "open_at_the_beginning": outcome.record.first_open,
+        },
         "listening": generator.listening.map(|listening| {
             json!({"overflows": listening.overflows, "drops": listening.drops})
         }),

@@ -1,7 +1,7 @@
 //! Whether the generator was in control of a run: what it measured of itself, and the verdict on it.
 
 use pointsman_measure::statistics::{Little, exponentiality};
-use pointsman_measure::verdict::{Colour, Reason, SelfMeasures, Verdict, verdict};
+use pointsman_measure::verdict::{Colour, Measure, Reason, SelfMeasures, Verdict, verdict};
 
 use crate::outcome::{Outcome, ThreadUse};
 use crate::plan::{Arrivals, Load};
@@ -13,8 +13,11 @@ impl Outcome {
     pub fn self_measures(&self, p99_us_max: Option<u64>) -> SelfMeasures {
         let (record, generator) = (&self.record, &self.generator);
         let rate = self.rate();
-        let busiest = generator.threads.iter().max_by(|left, right| work(left).total_cmp(&work(right)));
-        let waited = generator.threads.iter().map(|thread| thread.waited).max_by(f64::total_cmp);
+        // The busiest of them may be one that is not known.
+        let threads: Option<Vec<ThreadUse>> = generator.threads.iter().copied().collect();
+        let threads = threads.unwrap_or_default();
+        let busiest = threads.iter().max_by(|left, right| left.work().total_cmp(&right.work()));
+        let waited = threads.iter().map(|thread| thread.waited).max_by(f64::total_cmp);
         let share_of_opened = |count: u64| count as f64 / record.opened.max(1) as f64;
         let share_of_tried = |count: u64| count as f64 / (record.opened + count).max(1) as f64;
         let gaps = match self.plan.load {
@@ -29,16 +32,18 @@ impl Outcome {
             held_back: 0,
             held_back_share: record.held_back as f64 / record.due.max(1) as f64,
             warm_up_share: self.made_good_share(),
-            cpu_share: busiest.map(work),
+            not_open_share: record.first_wanted.saturating_sub(record.first_open) as f64
+                / record.first_wanted.max(1) as f64,
+            cpu_share: busiest.map(ThreadUse::work),
             waited_share: waited,
-            steal_share: Some(generator.stolen),
+            steal_share: generator.stolen,
             switches_per_s: busiest.map(|thread| thread.involuntary_switches as f64 / generator.seconds),
             ports_exhausted: record.errors_of(ErrorKind::Ports),
             ports_share: self.ports_share().unwrap_or_default(),
-            descriptors_share: self.descriptors_share(),
+            descriptors_share: self.descriptors_share().unwrap_or_default(),
             listen_drop_share: generator.listening.map(|listening| share_of_tried(listening.drops)),
             descriptors_exhausted: record.errors_of(ErrorKind::Descriptors),
-            syn_retransmit_share: (record.opened > 0).then(|| share_of_opened(generator.syns_resent)),
+            syn_retransmit_share: generator.syns_resent.filter(|_| record.opened > 0).map(share_of_opened),
             little: (rate > 0.0).then(|| Little {
                 in_flight: generator.little.under_way,
                 rate_per_s: rate,
@@ -48,7 +53,25 @@ impl Outcome {
             gaps,
             null_server_factor: self.ceiling.filter(|_| rate > 0.0).map(|ceiling| ceiling / rate),
             fewer_clients: None,
+            unknown: self.unknown(),
         }
+    }
+
+    /// What of the kernel's accounts could not be read.
+    fn unknown(&self) -> Vec<Measure> {
+        let generator = &self.generator;
+        let is_blind = generator.threads.iter().any(Option::is_none);
+        // What listening sockets dropped, where they are ours, is read with the SYNs that were sent again.
+        let all = [
+            (Measure::Cpu, is_blind),
+            (Measure::Waited, is_blind),
+            (Measure::Steal, generator.stolen.is_none()),
+            (Measure::SynRetransmits, generator.syns_resent.is_none()),
+            (Measure::ListenQueue, generator.syns_resent.is_none()),
+            (Measure::Ports, generator.ports_most.is_none()),
+            (Measure::Descriptors, generator.descriptors_most.is_none()),
+        ];
+        all.into_iter().filter(|(_, is_unknown)| *is_unknown).map(|(measure, _)| measure).collect()
     }
 
     /// Whether the generator was in control: green, amber or red, with the reasons.
@@ -82,9 +105,4 @@ impl Outcome {
     pub fn is_result(&self) -> bool {
         self.voids.is_empty() && self.verdict().colour != Colour::Red
     }
-}
-
-/// What a thread did with its core, beside waiting on it for what was due.
-fn work(thread: &ThreadUse) -> f64 {
-    thread.cpu - thread.spun
 }

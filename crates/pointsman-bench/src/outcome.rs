@@ -74,28 +74,29 @@ pub struct AgentOutcome {
 /// What the generator and its machine spent in the measured time: whether it was in control.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Generator {
-    /// Of each of its threads.
-    pub threads: Vec<ThreadUse>,
+    /// Of each of its threads; nothing of one whose account could not be read.
+    pub threads: Vec<Option<ThreadUse>>,
     /// Between the two looks at them, in seconds: the measured time, and by how much later the second one came.
     pub seconds: f64,
-    /// The share of the machine's time that a hypervisor gave to others, 0 to 1.
-    pub stolen: f64,
-    /// Segments that TCP sent again, of the whole machine.
-    pub segments_resent: u64,
+    /// The share of the machine's time that a hypervisor gave to others, 0 to 1; nothing where it could not be read.
+    pub stolen: Option<f64>,
+    /// Segments that TCP sent again, of the whole machine; nothing where that could not be read.
+    pub segments_resent: Option<u64>,
     /// Those of them that were to open a connection.
-    pub syns_resent: u64,
-    /// What listening sockets of this machine had no room for. `None`: the server is on another one.
+    pub syns_resent: Option<u64>,
+    /// What listening sockets of this machine had no room for. `None`: the server is on another one, or it could not be
+    /// read, as `syns_resent` could not.
     pub listening: Option<Listening>,
     /// Descriptors that the process may open.
     pub descriptors_max: u64,
-    /// Those that it had at most, in the whole run.
-    pub descriptors_most: u64,
+    /// Those that it had at most, in the whole run; nothing where they could not be counted.
+    pub descriptors_most: Option<u64>,
     /// Ports that connections of one source address to one place can have.
     pub ports: Option<u32>,
     /// Those that were taken at most, of all source addresses and places together: by connections, and, where the kernel
     /// does not use them again, by what waits behind the end of any connection of this machine (TIME_WAIT), which is
-    /// looked at once a second.
-    pub ports_most: u64,
+    /// looked at once a second. Nothing where that could not be read.
+    pub ports_most: Option<u64>,
     /// Requests under way, measured in two ways.
     pub little: Little,
 }
@@ -156,20 +157,32 @@ impl Void {
     }
 }
 
+impl ThreadUse {
+    /// What it did with its core, beside waiting on it for what was due: a share, 0 to 1.
+    pub fn work(&self) -> f64 {
+        self.cpu - self.spun
+    }
+}
+
 impl Generator {
+    /// Cores that its threads took for their work; nothing where the account of one of them could not be read.
+    pub fn work(&self) -> Option<f64> {
+        self.threads.iter().map(|thread| thread.as_ref().map(ThreadUse::work)).sum()
+    }
+
     /// One that has not run.
     pub(crate) fn nothing() -> Generator {
         Generator {
             threads: Vec::new(),
             seconds: 1.0,
-            stolen: 0.0,
-            segments_resent: 0,
-            syns_resent: 0,
+            stolen: Some(0.0),
+            segments_resent: Some(0),
+            syns_resent: Some(0),
             listening: None,
             descriptors_max: 0,
-            descriptors_most: 0,
+            descriptors_most: Some(0),
             ports: None,
-            ports_most: 0,
+            ports_most: Some(0),
             little: Little { under_way: 0.0, rate_times_time: 0.0, known_to: 0.0 },
         }
     }
@@ -191,22 +204,23 @@ impl Outcome {
         self.record.payload_in_time() as f64 / self.seconds
     }
 
-    /// Requests a second that were due.
+    /// Requests a second that were due. Of a run that was ended it is of the same whole tenths of a second as what was
+    /// answered.
     pub fn demanded(&self) -> f64 {
-        self.record.due as f64 / self.seconds
+        self.record.due_in_time() as f64 / self.seconds
     }
 
     /// The share of the local ports that was taken at most, 0 to 1, of all that the plan's source addresses and places have.
-    /// `None`: how many there are is not known.
+    /// `None`: how many there are, or were taken, is not known.
     pub fn ports_share(&self) -> Option<f64> {
         let ports = f64::from(self.generator.ports?);
         let pairs = (self.plan.sources.count().max(1) * self.addresses.len().max(1) as u64) as f64;
-        Some(self.generator.ports_most as f64 / (ports * pairs))
+        Some(self.generator.ports_most? as f64 / (ports * pairs))
     }
 
-    /// The share of the descriptors that the process may open, and had at most.
-    pub fn descriptors_share(&self) -> f64 {
-        self.generator.descriptors_most as f64 / self.generator.descriptors_max.max(1) as f64
+    /// The share of the descriptors that the process may open, and had at most; nothing where they could not be counted.
+    pub fn descriptors_share(&self) -> Option<f64> {
+        Some(self.generator.descriptors_most? as f64 / self.generator.descriptors_max.max(1) as f64)
     }
 
     /// What was answered in the measured time beside what was due in it, beyond chance, because the warm-up had left it
@@ -227,7 +241,7 @@ impl Outcome {
 
     /// Handshakes a second, of all kinds.
     pub fn handshake_rate(&self) -> f64 {
-        self.record.handshakes.iter().sum::<u64>() as f64 / self.seconds
+        self.record.handshakes_in_time().iter().sum::<u64>() as f64 / self.seconds
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::little::Little;
-use crate::outcome::{Generator, Outcome, ServerUse, voids};
+use crate::outcome::{Generator, Outcome, ServerUse, ThreadUse, voids};
 use crate::record::{LOOKS_A_BATCH, Record};
 use crate::run::seconds_of;
 use crate::worker::batches;
@@ -59,6 +59,8 @@ impl Part {
             && record.looks.len() == record.batches.len() * LOOKS_A_BATCH
             && record.statuses.len() == nothing.statuses.len()
             && record.classes.len() == plan.classes.len()
+            && record.classes.iter().all(|class| class.batches.len() == record.batches.len())
+            && record.sessions.iter().all(|sessions| sessions.ended_in.len() == record.batches.len())
             && steps(record) == plan.session.as_ref().map(|script| script.steps.len())
             && self.generator.threads.len() == plan.threads
     }
@@ -78,13 +80,14 @@ impl Part {
             let (ours, theirs) = (&mut all.generator, &part.generator);
             ours.threads.extend(theirs.threads.iter().copied());
             ours.seconds = ours.seconds.max(theirs.seconds);
-            ours.stolen = ours.stolen.max(theirs.stolen);
-            ours.segments_resent += theirs.segments_resent;
-            ours.syns_resent += theirs.syns_resent;
+            // What one of them does not know nobody knows.
+            ours.stolen = both(ours.stolen, theirs.stolen, f64::max);
+            ours.segments_resent = both(ours.segments_resent, theirs.segments_resent, u64::saturating_add);
+            ours.syns_resent = both(ours.syns_resent, theirs.syns_resent, u64::saturating_add);
             ours.descriptors_max = ours.descriptors_max.min(theirs.descriptors_max);
-            ours.descriptors_most = ours.descriptors_most.max(theirs.descriptors_most);
+            ours.descriptors_most = both(ours.descriptors_most, theirs.descriptors_most, u64::max);
             ours.ports = ours.ports.min(theirs.ports);
-            ours.ports_most = ours.ports_most.max(theirs.ports_most);
+            ours.ports_most = both(ours.ports_most, theirs.ports_most, u64::max);
             // Agents on the server's machine see the same sockets there.
             let seen = [ours.listening, theirs.listening].into_iter().flatten();
             ours.listening = seen.max_by_key(|listening| listening.drops);
@@ -94,8 +97,12 @@ impl Part {
         all.addresses.sort_unstable();
         all.addresses.dedup();
         all.machine = Machine::together(parts.iter().map(|part| &part.machine));
-        let work = all.generator.threads.iter().map(|thread| thread.cpu - thread.spun).sum();
+        let work = all.generator.threads.iter().flatten().map(ThreadUse::work).sum();
         all.generator.little = Little::of(&all.record, all.seconds, plan.timeout.as_secs_f64(), work);
         Some(all)
     }
+}
+
+fn both<T>(ours: Option<T>, theirs: Option<T>, of: impl FnOnce(T, T) -> T) -> Option<T> {
+    ours.zip(theirs).map(|(ours, theirs)| of(ours, theirs))
 }

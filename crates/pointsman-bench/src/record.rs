@@ -101,6 +101,10 @@ pub struct Batch {
     pub bytes: u64,
     /// Of these, those of bodies, without what frames them.
     pub payload: u64,
+    /// Requests that were due.
+    pub due: u64,
+    /// Handshakes that were done.
+    pub handshakes: [u64; Kind::ALL.len()],
 }
 
 /// What was written down of a run, or of one thread of it. Records can be added up.
@@ -167,6 +171,12 @@ pub struct Record {
     pub bytes_sent: u64,
     /// Connections opened in the measured time.
     pub opened: u64,
+    /// Connections that were to be open before the load.
+    pub first_wanted: u64,
+    /// Those of them that were opened, handshake and all.
+    pub first_opened: u64,
+    /// Those of them that were open when the load began: the server had not closed them by then.
+    pub first_open: u64,
     /// The most connections at a time, in the whole run; of several threads or machines all added up.
     pub connections_most: u64,
     /// Handshakes completed in the measured time, by [`Kind::ALL`].
@@ -218,6 +228,9 @@ impl Record {
             payloads: None,
             bytes_sent: 0,
             opened: 0,
+            first_wanted: 0,
+            first_opened: 0,
+            first_open: 0,
             connections_most: 0,
             handshakes: [0; Kind::ALL.len()],
             closed_idle: 0,
@@ -259,6 +272,9 @@ impl Record {
             (&mut self.sent_again, other.sent_again),
             (&mut self.bytes_sent, other.bytes_sent),
             (&mut self.opened, other.opened),
+            (&mut self.first_wanted, other.first_wanted),
+            (&mut self.first_opened, other.first_opened),
+            (&mut self.first_open, other.first_open),
             (&mut self.connections_most, other.connections_most),
             (&mut self.closed_idle, other.closed_idle),
             (&mut self.spun_ns, other.spun_ns),
@@ -277,6 +293,8 @@ impl Record {
             ours.failed += theirs.failed;
             ours.bytes += theirs.bytes;
             ours.payload += theirs.payload;
+            ours.due += theirs.due;
+            add(&mut ours.handshakes, &theirs.handshakes);
         }
         self.payloads = match (self.payloads, other.payloads) {
             (Some(ours), Some(theirs)) => Some((ours.0.min(theirs.0), ours.1.max(theirs.1))),
@@ -296,6 +314,10 @@ impl Record {
     pub(crate) fn cut_to(&mut self, batches: usize) {
         self.batches.truncate(batches);
         self.looks.truncate(batches * LOOKS_A_BATCH);
+        self.classes.iter_mut().for_each(|class| class.batches.truncate(batches));
+        if let Some(sessions) = self.sessions.as_deref_mut() {
+            sessions.ended_in.truncate(batches);
+        }
     }
 
     pub(crate) fn agreed(&mut self, negotiated: Negotiated) {
@@ -310,6 +332,18 @@ impl Record {
     /// Requests that failed in any way.
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum()
+    }
+
+    /// Requests that were due in the measured time, of which the tenths of a second are here that a run was cut to.
+    pub fn due_in_time(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.due).sum()
+    }
+
+    /// The same of handshakes, by kind.
+    pub fn handshakes_in_time(&self) -> [u64; Kind::ALL.len()] {
+        let mut all = [0; Kind::ALL.len()];
+        self.batches.iter().for_each(|batch| add(&mut all, &batch.handshakes));
+        all
     }
 
     /// Answers that came in the measured time.

@@ -12,14 +12,14 @@ use crate::bell::Bell;
 use crate::clock::{SECOND_NS, now_ns};
 use crate::crew::Crew;
 use crate::little::Little;
-use crate::outcome::{Generator, Outcome, ServerUse};
+use crate::outcome::{Generator, Outcome, ServerUse, ThreadUse};
 use crate::part::Part;
 use crate::plan::Handshakes;
 use crate::probe::probe;
 use crate::process::{Time, ticks_per_second};
 use crate::record::{BATCH_NS, Record};
 use crate::request::Requests;
-use crate::self_watch::descriptors;
+use crate::self_watch::{SelfWatch, ThreadWatch, descriptors};
 use crate::users::{self, Setup};
 use crate::worker::Timeline;
 use crate::{Fault, Machine, Plan};
@@ -27,8 +27,8 @@ use crate::{Fault, Machine, Plan};
 /// From when all threads are ready to when the first request may be due.
 const START_NS: u64 = SECOND_NS / 50;
 
-/// A thread waits with these, beside its connections.
-const DESCRIPTORS_A_THREAD: u64 = 2;
+/// A thread waits and is watched with these, beside its connections.
+const DESCRIPTORS_A_THREAD: u64 = 2 + ThreadWatch::DESCRIPTORS;
 
 /// How things are, once a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,8 +93,8 @@ pub(crate) struct Ready {
     requests: Arc<Requests>,
     crew: Crew,
     descriptors_max: u64,
-    /// What the process had before its connections.
-    descriptors_before: u64,
+    /// What the process had before its connections; nothing where that could not be counted.
+    descriptors_before: Option<u64>,
     bell: Arc<Bell>,
 }
 
@@ -112,10 +112,11 @@ impl Ready {
         allow(&requests)?;
         let client = Client::new(plan, &requests)?;
         let descriptors_max = raise_descriptors();
+        let accounts = SelfWatch::of(Vec::new());
         let setups = client.setups(plan, &requests, bell)?;
         let plan = Arc::new(plan.clone());
         let descriptors_before = descriptors();
-        let crew = Crew::start(&plan, &requests, setups, (place, bell))?;
+        let crew = Crew::start(&plan, &requests, setups, (place, bell), accounts)?;
         Ok(Ready { plan, requests, crew, descriptors_max, descriptors_before, bell: bell.clone() })
     }
 
@@ -139,9 +140,10 @@ impl Ready {
         let seconds = seconds_of(watched.batches);
         let mut threads = watched.after.threads_since(&watched.before);
         for (thread, spun_ns) in threads.iter_mut().zip(spun_ns) {
-            thread.spun = (spun_ns as f64 / SECOND_NS as f64 / seconds).min(thread.cpu);
+            let spun = spun_ns as f64 / SECOND_NS as f64 / seconds;
+            thread.iter_mut().for_each(|thread| thread.spun = spun.min(thread.cpu));
         }
-        let work = threads.iter().map(|thread| thread.cpu - thread.spun).sum();
+        let work = threads.iter().flatten().map(ThreadUse::work).sum();
         let little = Little::of(&record, seconds, plan.timeout.as_secs_f64(), work);
         let server = watched.server.as_ref().map(|looks| ServerUse::between(looks, &record));
         let part = Part {
@@ -155,14 +157,16 @@ impl Ready {
                 stolen: watched.after.stolen_since(&watched.before),
                 segments_resent: watched.after.resent_since(&watched.before),
                 syns_resent: watched.after.syns_resent_since(&watched.before),
-                listening: is_here(&requests).then(|| watched.after.listening_since(&watched.before)),
+                listening: watched.after.listening_since(&watched.before).filter(|_| is_here(&requests)),
                 descriptors_max,
-                descriptors_most: descriptors_before
-                    + DESCRIPTORS_A_THREAD * plan.threads as u64
-                    + record.connections_most,
+                // Each thread had its most at another moment.
+                descriptors_most: descriptors_before.map(|before| {
+                    let beside = before + DESCRIPTORS_A_THREAD * plan.threads as u64;
+                    (beside + record.connections_most).min(descriptors_max)
+                }),
                 ports: ports(),
-                ports_most: record.connections_most
-                    + if reuses_ports(&requests) { 0 } else { watched.time_waits },
+                ports_most: if reuses_ports(&requests) { Some(0) } else { watched.time_waits }
+                    .map(|behind| behind + record.connections_most),
                 little,
             },
             record,

@@ -14,6 +14,8 @@ pub struct SessionRecord {
     pub unsent: u64,
     /// Those whose last step was answered as it should.
     pub ended: u64,
+    /// The same, by the tenth of a second of the measured time in which they were due.
+    pub ended_in: Vec<u64>,
     /// Those that a step ended that failed.
     pub failed: u64,
     /// From when a session was due to its last answer, thinking and all; of those that ended.
@@ -39,17 +41,23 @@ pub struct StepRecord {
 }
 
 impl SessionRecord {
-    pub(crate) fn new(steps: usize) -> SessionRecord {
+    pub(crate) fn new(steps: usize, batches: usize) -> SessionRecord {
         let step = StepRecord { answered: 0, failed: 0, response: new_histogram() };
         SessionRecord {
             due: 0,
             unsent: 0,
             ended: 0,
+            ended_in: vec![0; batches],
             failed: 0,
             whole: new_histogram(),
             waited: new_histogram(),
             steps: vec![step; steps],
         }
+    }
+
+    /// Sessions a second that ended as they should, of those that were due in so many seconds.
+    pub fn ended_per_s(&self, seconds: f64) -> f64 {
+        self.ended_in.iter().sum::<u64>() as f64 / seconds
     }
 
     /// Sessions that were under way when the time was over.
@@ -61,6 +69,7 @@ impl SessionRecord {
         self.due += other.due;
         self.unsent += other.unsent;
         self.ended += other.ended;
+        self.ended_in.iter_mut().zip(&other.ended_in).for_each(|(ours, theirs)| *ours += theirs);
         self.failed += other.failed;
         let pairs = [(&mut self.whole, &other.whole), (&mut self.waited, &other.waited)];
         let steps = self.steps.iter_mut().zip(&other.steps);

@@ -155,7 +155,7 @@ impl Worker {
         let capacity = connections_max.min(clients.max(1024));
         let mut turn = Turn::new(given.requests.clone(), random.fork());
         let mut record = Record::new(batches(plan));
-        record.classes = plan.classes.iter().map(|_| ClassRecord::new()).collect();
+        record.classes = plan.classes.iter().map(|_| ClassRecord::new(batches(plan))).collect();
         let mut users = clients;
         if let Some(script) = &plan.session {
             let all = turn.users.insert(Users::new());
@@ -163,7 +163,7 @@ impl Worker {
                 all.add();
             }
             users = users.max(connections_max);
-            record.sessions = Some(Box::new(SessionRecord::new(script.steps.len())));
+            record.sessions = Some(Box::new(SessionRecord::new(script.steps.len(), batches(plan))));
         }
         Ok(Worker {
             poller: Poller::new()?,
@@ -205,6 +205,7 @@ impl Worker {
         self.warms_up = timeline.begin_ns < timeline.from_ns;
         self.schedule.iter_mut().for_each(|schedule| schedule.begin_at(timeline.begin_ns));
         self.resting = clients::to_come(&self.given, self.clients);
+        self.keep_open(timeline.begin_ns)?;
         let mut ready: Vec<Ready> = Vec::with_capacity(64);
         let mut sweep_ns = self.next_look_ns(now_ns());
         loop {
@@ -295,7 +296,7 @@ impl Worker {
             is_kept: drawn.is_kept,
             ..Job::new(request)
         };
-        self.record.due += job.counted();
+        self.count_due(&job);
         Some(job)
     }
 

@@ -31,7 +31,7 @@ fn a_starved_generator_is_seen() {
         ends.store(true, Ordering::Relaxed);
         outcome.expect("it answers")
     });
-    let thread = outcome.generator.threads[0];
+    let thread = outcome.generator.threads[0].expect("its account");
     assert!(thread.waited > 0.1, "it could have run and had no core: {thread:?}");
     assert!(thread.involuntary_switches > 0, "{thread:?}");
     let record = &outcome.record;

@@ -4,9 +4,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
-use pointsman_bench::Look;
+use pointsman_bench::SelfWatch;
 use pointsman_measure::statistics::{mean_interval, ratio_of_pairs};
-use pointsman_measure::verdict::{SelfMeasures, Verdict, verdict};
+use pointsman_measure::verdict::{Measure, SelfMeasures, Verdict, verdict};
 use pointsman_measure::{Interval, Random};
 
 use crate::engaged::Engaged;
@@ -67,7 +67,7 @@ pub struct Outcome {
     /// Cores that this process may use.
     pub cores: usize,
     /// The share of the machine's time that a hypervisor gave to others meanwhile, from 0 to 1.
-    pub stolen: f64,
+    pub stolen: Option<f64>,
 }
 
 /// One operation by one provider at one depth.
@@ -100,8 +100,9 @@ pub struct Figures {
     pub speed_up: Option<Interval>,
     /// How many times as much CPU time as the first provider takes.
     pub cpu_ratio: Option<Interval>,
-    /// The share of their time in which the threads that asked could have run and had no core, from 0 to 1.
-    pub waited_share: f64,
+    /// The share of their time in which the threads that asked could have run and had no core, from 0 to 1; nothing where
+    /// that could not be read.
+    pub waited_share: Option<f64>,
     /// How often each of them was put off its core for somebody else, a second; nothing where that is not seen.
     pub switches_per_s: Option<f64>,
     /// Whether something else than the cores does it.
@@ -151,14 +152,15 @@ impl Plan {
 pub fn crypto(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<Outcome, Trouble> {
     plan.check()?;
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let before = Look::now(&[]);
+    let machine = SelfWatch::of(Vec::new());
+    let before = machine.look();
     let mut outcome = Outcome {
         plan: plan.clone(),
         began_unix_s: began.as_secs(),
         rows: Vec::new(),
         unable: Vec::new(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
-        stolen: 0.0,
+        stolen: None,
     };
     let keys = Keys::default();
     let mut random = Random::new(plan.seed);
@@ -180,7 +182,7 @@ pub fn crypto(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<Out
             outcome.unable.extend(turns.unable);
         }
     }
-    outcome.stolen = Look::now(&[]).stolen_since(&before);
+    outcome.stolen = machine.look().stolen_since(&before);
     match (outcome.rows.is_empty(), outcome.unable.first()) {
         (true, Some(unable)) => Err(unable.why.clone()),
         _ => Ok(outcome),
@@ -192,10 +194,13 @@ impl Outcome {
     /// time than there are cores makes threads wait for each other, so such rows say nothing here.
     pub fn self_measures(&self) -> SelfMeasures {
         let rows = || self.rows.iter().filter(|row| row.depth <= self.cores).map(|row| &row.figures);
+        let is_blind = rows().any(|figures| figures.waited_share.is_none());
+        let unknown = [(Measure::Waited, is_blind), (Measure::Steal, self.stolen.is_none())];
         SelfMeasures {
-            steal_share: Some(self.stolen),
-            waited_share: rows().map(|figures| figures.waited_share).reduce(f64::max),
+            steal_share: self.stolen,
+            waited_share: rows().filter_map(|figures| figures.waited_share).reduce(f64::max),
             switches_per_s: rows().filter_map(|figures| figures.switches_per_s).reduce(f64::max),
+            unknown: unknown.into_iter().filter(|(_, is_so)| *is_so).map(|(measure, _)| measure).collect(),
             ..SelfMeasures::default()
         }
     }
@@ -299,10 +304,11 @@ impl Figures {
         let operations: u64 = rounds.iter().map(|round| round.operations).sum();
         let asking: u64 = rounds.iter().map(|round| round.asking_cpu_ns).sum();
         let shares = each(rounds, Round::cpu_share);
+        let waited: Option<Vec<f64>> = rounds.iter().map(Round::waited_share).collect();
         let thread_ns = rounds.iter().map(|round| round.thread_ns).sum::<u64>().max(1);
         let switched: Option<u64> = rounds.iter().map(|round| round.switched).sum();
         Some(Figures {
-            waited_share: mean_of(&each(rounds, Round::waited_share)),
+            waited_share: waited.map(|shares| mean_of(&shares)),
             switches_per_s: switched.map(|count| count as f64 * 1e9 / thread_ns as f64),
             rate: mean_interval(&each(rounds, |round| round.rate))?,
             cpu_us: mean_interval(&each(rounds, Round::cpu_us))?,

@@ -251,12 +251,13 @@ mod tests {
             seed: 1,
         };
         let mut outcome = crypto(&plan, &mut |_| {}).expect("a library");
-        assert!((0.0..=1.0).contains(&outcome.rows[0].figures.waited_share), "{outcome:?}");
+        let waited = outcome.rows[0].figures.waited_share;
+        assert!(waited.is_some_and(|share| (0.0..=1.0).contains(&share)), "{outcome:?}");
         assert!(outcome.rows[0].figures.switches_per_s.is_some());
         let mut seen = |waited, switches, stolen, depth| {
             let row = &mut outcome.rows[0];
-            (row.figures.waited_share, row.figures.switches_per_s) = (waited, Some(switches));
-            (row.depth, outcome.stolen) = (depth, stolen);
+            (row.figures.waited_share, row.figures.switches_per_s) = (Some(waited), Some(switches));
+            (row.depth, outcome.stolen) = (depth, Some(stolen));
             let run = outcome.report("here");
             (run.colour, run.reasons.len())
         };

@@ -16,7 +16,7 @@ mod report;
 mod run;
 mod shake;
 
-pub use outcome::{Distribution, Measured, Outcome, Void};
+pub use outcome::{Distribution, Measured, Outcome, SERVER_UNKNOWN, Void};
 pub use phases::{Phase, Span};
 pub use plan::{KindWanted, Plan, Wanted};
 pub use predict::{Agreed, Prediction, Step};

@@ -135,6 +135,14 @@ impl Said {
     }
 }
 
+/// What it says of an engine that it does not have, or that does not start. It measures all the same then, without one, and
+/// ends as if all was well.
+fn is_no_engine(line: &str) -> bool {
+    line.starts_with("Invalid engine") || line.starts_with("Can't use that engine")
+        // The library's own complaints: `40B7…:error:13000074:engine routines:ENGINE_by_id:no such engine:…`.
+        || (line.contains(":error:") && line.contains(":engine routines:"))
+}
+
 /// It runs, and is ended when nobody wants more of it.
 struct Running(Child);
 
@@ -154,6 +162,9 @@ impl Running {
         let mut phases: Vec<Phase> = Vec::new();
         let mut complaint = String::new();
         for line in BufReader::new(errors).lines().map_while(Result::ok) {
+            if is_no_engine(&line) {
+                return Err(Trouble::new(format!("openssl goes on without its engine: {}", line.trim())));
+            }
             match Said::read(&line) {
                 Said::Begins => {
                     if begun % depth == 0 {
@@ -221,8 +232,10 @@ impl Phase {
             (seconds * 1e9 * thread_ns as f64 / (depth as f64 * of_ns as f64)) as u64
         };
         let (asking_cpu_ns, waited_ns) = match &self.spent {
-            Some((of_ns, spent)) => (share(spent.user + spent.system, *of_ns), share(spent.waited, *of_ns)),
-            None => (0, 0),
+            Some((of_ns, spent)) => {
+                (share(spent.user + spent.system, *of_ns), Some(share(spent.waited, *of_ns)))
+            }
+            None => (0, None),
         };
         Round {
             operations: self.ended.iter().map(|(operations, _)| operations).sum(),
@@ -251,6 +264,24 @@ mod tests {
         for other in ["+F2:2:2048:4316.0:71554.0", "+H:16", "", "+R", "+R:x", "Forked child 0"] {
             assert_eq!(Said::read(other), Said::Other, "{other}");
         }
+    }
+
+    #[test]
+    fn an_engine_that_is_not_there_is_not_measured_without() {
+        for line in [
+            "Invalid engine \"nope\"",
+            "Can't use that engine",
+            "4087442C587F0000:error:13000074:engine routines:ENGINE_by_id:no such engine:../eng_list.c:428:id=nope",
+        ] {
+            assert!(is_no_engine(line), "{line}");
+        }
+        assert!(!is_no_engine("Engine \"dynamic\" set.") && !is_no_engine("+DT:AES-128-GCM:1:16"));
+        // What it does on the way, as OpenSSL 1.1 and 3 do it: it complains, and measures all the same.
+        let says = "echo 'Invalid engine \"nope\"' >&2; echo +DT:x:1:16 >&2; echo +R:9:x:1.0 >&2";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", says]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let trouble = Running(shell.spawn().expect("a shell")).follow(1, 1).expect_err("no engine");
+        assert_eq!(trouble.to_string(), "openssl goes on without its engine: Invalid engine \"nope\"");
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use pointsman_bench::Look;
 use pointsman_bench::clock::{now_ns, process_cpu_ns, thread_cpu_ns};
+use pointsman_bench::{ThreadAccount, ThreadWatch};
 
 use crate::work::{Trouble, Work};
 
@@ -31,8 +31,8 @@ pub struct Round {
     pub other_cpu_ns: u64,
     /// The sum over threads of the time in which they asked, in ns.
     pub thread_ns: u64,
-    /// How much of that the threads could have run and had no core, in ns.
-    pub waited_ns: u64,
+    /// How much of that the threads could have run and had no core, in ns; nothing where that could not be read.
+    pub waited_ns: Option<u64>,
     /// How often the threads were put off their cores for somebody else; nothing where that is not seen.
     pub switched: Option<u64>,
     /// Times of single operations, in ns; nothing where only their sum can be seen.
@@ -45,15 +45,18 @@ impl Round {
         (self.asking_cpu_ns + self.other_cpu_ns) as f64 / 1e3 / self.operations.max(1) as f64
     }
 
-    /// The share of the threads' time in which they could have run and had no core, from 0 to 1.
-    pub fn waited_share(&self) -> f64 {
-        (self.waited_ns as f64 / self.thread_ns.max(1) as f64).min(1.0)
+    /// The share of the threads' time in which they could have run and had no core, from 0 to 1; nothing where that could
+    /// not be read.
+    pub fn waited_share(&self) -> Option<f64> {
+        self.waited_ns.map(|waited_ns| (waited_ns as f64 / self.thread_ns.max(1) as f64).min(1.0))
     }
 
     /// The share of the time of an operation in which a core of this machine worked on it, waiting for a core left out:
     /// near 1 where it is done here, near 0 where something else does it.
     pub fn cpu_share(&self) -> f64 {
-        let had_core = self.thread_ns.saturating_sub(self.waited_ns).max(1);
+        let had_core = self.thread_ns.saturating_sub(self.waited_ns.unwrap_or(0));
+        // Who computed had a core for it, whatever two clocks of the kernel say.
+        let had_core = had_core.max(self.asking_cpu_ns).max(1);
         (self.asking_cpu_ns + self.other_cpu_ns) as f64 / had_core as f64
     }
 }
@@ -65,9 +68,34 @@ struct Seen {
     asking_cpu_ns: u64,
     /// CPU time of the whole stay between the two barriers, preparations included.
     all_cpu_ns: u64,
-    waited_ns: u64,
-    switched: u64,
+    /// In the time in which it asked; nothing where it could not be read.
+    waited: Option<Waited>,
     latency: Histogram<u64>,
+}
+
+/// How long a thread had no core, and how often it was put off one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waited {
+    ns: u64,
+    switched: u64,
+}
+
+impl Waited {
+    /// Between two looks around a stretch of so much time, in which the thread ran for so long: what is more than that is
+    /// from the moments of looking.
+    fn between(
+        before: Option<ThreadAccount>,
+        after: Option<ThreadAccount>,
+        (wall_ns, cpu_ns): (u64, u64),
+    ) -> Option<Waited> {
+        let (before, after) = (before?, after?);
+        let ns = after.waited_ns.saturating_sub(before.waited_ns).min(wall_ns.saturating_sub(cpu_ns));
+        Some(Waited { ns, switched: after.switched.saturating_sub(before.switched) })
+    }
+
+    fn and(self, other: Waited) -> Waited {
+        Waited { ns: self.ns + other.ns, switched: self.switched + other.switched }
+    }
 }
 
 /// Does an operation on `depth` threads for `time`. `work` makes each thread's own; what it needs is not measured.
@@ -91,6 +119,8 @@ pub(crate) fn round<'a>(
     });
     let seen = seen.into_iter().collect::<Result<Vec<Seen>, Trouble>>()?;
     let sum = |of: fn(&Seen) -> u64| seen.iter().map(of).sum::<u64>();
+    let waited: Option<Vec<Waited>> = seen.iter().map(|seen| seen.waited).collect();
+    let waited = waited.map(|all| all.into_iter().fold(Waited::default(), Waited::and));
     let mut latency = empty();
     for thread in &seen {
         latency.add(&thread.latency).map_err(|_| Trouble::new("times cannot be added up"))?;
@@ -101,8 +131,8 @@ pub(crate) fn round<'a>(
         asking_cpu_ns: sum(|seen| seen.asking_cpu_ns),
         other_cpu_ns: elsewhere(process_ns, sum(|seen| seen.all_cpu_ns)),
         thread_ns: sum(|seen| seen.thread_ns),
-        waited_ns: sum(|seen| seen.waited_ns),
-        switched: Some(sum(|seen| seen.switched)),
+        waited_ns: waited.map(|waited| waited.ns),
+        switched: waited.map(|waited| waited.switched),
         latency: Some(latency),
     })
 }
@@ -127,19 +157,13 @@ fn on_thread<'a>(
         Ok((work, group))
     });
     begin.wait();
-    let own = [rustix::thread::gettid().as_raw_nonzero().get()];
     // Looking costs time of the processor, too, which is nobody else's.
-    let (cpu, before) = (thread_cpu_ns(), Look::now(&own));
+    let cpu = thread_cpu_ns();
     let seen =
         ready.and_then(|(mut work, group)| unless_it_panics(move || turns(work.as_mut(), group, time)));
-    let after = Look::now(&own);
     let cpu = thread_cpu_ns() - cpu;
     end.wait();
-    let waited_ns = |share: f64| (share * after.seconds_since(&before) * 1e9) as u64;
-    let spent = after.threads_since(&before);
-    let (waited_ns, switched) =
-        spent.first().map_or((0, 0), |spent| (waited_ns(spent.waited), spent.involuntary_switches));
-    seen.map(|seen| Seen { all_cpu_ns: cpu, waited_ns, switched, ..seen })
+    seen.map(|seen| Seen { all_cpu_ns: cpu, ..seen })
 }
 
 /// What it gives; trouble where a provider panics. Nothing of what it was about is used behind that.
@@ -170,15 +194,17 @@ fn turns(work: &mut dyn Work, group: usize, time: Duration) -> Result<Seen, Trou
         thread_ns: 0,
         asking_cpu_ns: 0,
         all_cpu_ns: 0,
-        waited_ns: 0,
-        switched: 0,
+        waited: Some(Waited::default()),
         latency: empty(),
     };
+    let account = ThreadWatch::own();
     let group = group.min(work.turns_at_once());
     let stretch = work.turns_at_once() / group * group;
     let time_ns = time.as_nanos() as u64;
     while seen.thread_ns < time_ns {
         work.prepare(stretch)?;
+        // Of the time that is counted and no other: preparing may take longer than what is prepared for.
+        let before = account.account();
         let (cpu, begun) = (thread_cpu_ns(), now_ns());
         let (mut last, mut done) = (begun, 0);
         while done < stretch && seen.thread_ns + (last - begun) < time_ns {
@@ -189,7 +215,10 @@ fn turns(work: &mut dyn Work, group: usize, time: Duration) -> Result<Seen, Trou
             seen.latency.saturating_record_n((now - last) / group as u64, group as u64);
             (last, done) = (now, done + group);
         }
-        seen.asking_cpu_ns += thread_cpu_ns() - cpu;
+        let cpu_ns = thread_cpu_ns() - cpu;
+        let waited = Waited::between(before, account.account(), (last - begun, cpu_ns));
+        seen.waited = seen.waited.zip(waited).map(|(all, now)| all.and(now));
+        seen.asking_cpu_ns += cpu_ns;
         seen.thread_ns += last - begun;
         seen.operations += done as u64;
     }
@@ -251,6 +280,40 @@ mod tests {
         assert_eq!(trouble.to_string(), "the card was pulled");
     }
 
+    /// Getting ready waits for a core as long as it likes; here it sleeps, and lets others go first.
+    struct SlowToPrepare;
+
+    impl Work for SlowToPrepare {
+        fn prepare(&mut self, _turns: usize) -> Result<(), Trouble> {
+            let until_ns = thread_cpu_ns() + 3_000_000;
+            while thread_cpu_ns() < until_ns {
+                std::thread::yield_now();
+            }
+            Ok(())
+        }
+
+        fn turns_at_once(&self) -> usize {
+            1
+        }
+
+        fn turn(&mut self) -> Result<(), Trouble> {
+            let until_ns = thread_cpu_ns() + 50_000;
+            while thread_cpu_ns() < until_ns {}
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn waiting_for_a_core_while_it_gets_ready_is_not_counted() {
+        // So many threads that nearly each of them has to wait, and nearly only while it gets ready.
+        let threads = 4 * std::thread::available_parallelism().map_or(1, usize::from);
+        let work = || -> Result<Box<dyn Work>, Trouble> { Ok(Box::new(SlowToPrepare)) };
+        let round = round(threads, Duration::from_millis(2), &work).expect("it only waits");
+        let waited_ns = round.waited_ns.expect("an account");
+        // Its clocks are not read in one moment.
+        assert!(10 * (waited_ns + round.asking_cpu_ns) <= 11 * round.thread_ns, "{round:?}");
+    }
+
     #[test]
     fn a_panic_ends_the_round_and_hangs_nobody() {
         // The first turns find out how long one takes; those behind them are in between the barriers.
@@ -276,11 +339,21 @@ mod tests {
             asking_cpu_ns: 50_000,
             other_cpu_ns: 0,
             thread_ns: 100_000,
-            waited_ns: 50_000,
+            waited_ns: Some(50_000),
             switched: Some(3),
             latency: None,
         };
         assert!((round.cpu_share() - 1.0).abs() < 1e-9 && (round.cpu_us() - 0.5).abs() < 1e-9);
+        // More than was not computed cannot have been waited.
+        let torn = Round { waited_ns: Some(99_000), ..round };
+        assert!((torn.cpu_share() - 1.0).abs() < 1e-9, "{}", torn.cpu_share());
+        let unknown = Round { waited_ns: None, ..torn };
+        assert_eq!(unknown.waited_share(), None);
+        let account = |waited_ns| Some(ThreadAccount { ran_ns: 0, waited_ns, switched: waited_ns / 10 });
+        let waited = |ns, switched| Some(Waited { ns, switched });
+        assert_eq!(Waited::between(account(10), account(40), (100, 30)), waited(30, 3));
+        assert_eq!(Waited::between(account(10), account(90), (100, 30)), waited(70, 8));
+        assert_eq!(Waited::between(None, account(40), (100, 30)), None);
         assert_eq!((elsewhere(1000, 995), elsewhere(1000, 400), elsewhere(5, 9)), (0, 600, 0));
     }
 }

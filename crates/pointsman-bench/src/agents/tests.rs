@@ -127,13 +127,14 @@ fn what_an_agent_says_is_no_order_to_a_terminal() {
 pub(super) fn part(times_ns: &[u64]) -> Part {
     let mut record = Record::new(10);
     record.due = times_ns.len() as u64;
-    record.classes = vec![crate::ClassRecord::new()];
+    record.classes = vec![crate::ClassRecord::new(10)];
     for time_ns in times_ns {
         record.response.saturating_record(*time_ns);
         record.classes[0].response.saturating_record(*time_ns);
     }
     let mut generator = Generator::nothing();
-    generator.threads = vec![crate::ThreadUse { cpu: 0.5, waited: 0.0, involuntary_switches: 1, spun: 0.1 }];
+    generator.threads =
+        vec![Some(crate::ThreadUse { cpu: 0.5, waited: 0.0, involuntary_switches: 1, spun: 0.1 })];
     Part {
         addresses: vec![([127, 0, 0, 1], 9).into()],
         machine: Machine::look(),
@@ -141,6 +142,29 @@ pub(super) fn part(times_ns: &[u64]) -> Part {
         seconds: 1.0,
         record,
         generator,
+    }
+}
+
+#[test]
+fn rates_of_what_was_ended_are_of_the_same_time() {
+    let mut whole = part(&[]);
+    whole.record.due = 35;
+    whole.record.handshakes[0] = 7;
+    for (batch, due) in whole.record.batches.iter_mut().zip([10, 10, 10, 5]) {
+        (batch.due, batch.completed, batch.handshakes[0]) = (due, due, due / 5);
+    }
+    let class = &mut whole.record.classes[0];
+    for (batch, completed) in class.batches.iter_mut().zip([10, 10, 10, 5]) {
+        batch.completed = completed;
+    }
+    for (batches, per_s, handshakes_per_s, of_class) in [(3, 100.0, 20.0, 30), (0, 0.0, 0.0, 0)] {
+        let mut part = whole.clone();
+        part.cut_to(batches);
+        let outcome = part.outcome(plan(), None);
+        let close = |found: f64, expected: f64| (found - expected).abs() < 1e-6;
+        assert!(close(outcome.rate(), per_s) && close(outcome.demanded(), per_s), "{}", outcome.demanded());
+        assert!(close(outcome.handshake_rate(), handshakes_per_s), "{}", outcome.handshake_rate());
+        assert_eq!(outcome.record.classes[0].completed(), of_class);
     }
 }
 

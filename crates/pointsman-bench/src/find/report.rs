@@ -136,13 +136,13 @@ impl Found {
     }
 
     fn achieved(&self, findings: &Findings) -> Chart {
+        let curve = by_offered(&findings.curve);
         let points = |of: fn(&CurvePoint) -> f64| -> Vec<(f64, f64)> {
-            findings.curve.iter().map(|point| (point.offered_per_s, of(point))).collect()
+            curve.iter().map(|point| (point.offered_per_s, of(point))).collect()
         };
-        let band = findings
-            .curve
+        let band = curve
             .iter()
-            .map(|point| (point.offered_per_s, point.achieved_per_s.low.max(0.0), point.achieved_per_s.high));
+            .map(|point| (point.offered_per_s, point.achieved_per_s.low, point.achieved_per_s.high));
         let all = points(|point| point.offered_per_s);
         let ends = all.iter().take(1).chain(all.last()).copied().collect();
         let lines = vec![
@@ -174,13 +174,10 @@ impl Found {
     }
 
     fn latency(&self, findings: &Findings) -> Chart {
+        let curve = by_offered(&findings.curve);
         let line = |name: &str, of: fn(&CurvePoint) -> u64| Line {
             name: name.to_owned(),
-            points: findings
-                .curve
-                .iter()
-                .map(|point| (point.offered_per_s, of(point) as f64 / 1e3))
-                .collect(),
+            points: curve.iter().map(|point| (point.offered_per_s, of(point) as f64 / 1e3)).collect(),
             ..Line::default()
         };
         chart(
@@ -279,6 +276,14 @@ impl Counted {
     }
 }
 
+/// In ascending order of what was offered, as lines go: a load that was asked for may have been offered a little less than
+/// the one below it.
+fn by_offered(curve: &[CurvePoint]) -> Vec<&CurvePoint> {
+    let mut sorted: Vec<&CurvePoint> = curve.iter().collect();
+    sorted.sort_by(|left, right| left.offered_per_s.total_cmp(&right.offered_per_s));
+    sorted
+}
+
 /// A figure and where it lies.
 fn said(interval: &Interval) -> String {
     let digits = usize::from(interval.estimate < 100.0);
@@ -352,4 +357,26 @@ fn found(findings: &Findings) -> Value {
         "peak": findings.peak.as_ref().map(rate),
         "hysteresis_share": findings.hysteresis_share,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_on_by_what_was_offered() {
+        let point = |rate_per_s: f64, offered_per_s: f64| CurvePoint {
+            rate_per_s,
+            trials: 1,
+            offered_per_s,
+            achieved_per_s: Interval::around(offered_per_s, 0.0),
+            errors_share: 0.0,
+            p50_us: 1,
+            p90_us: 1,
+            p99_us: 1,
+        };
+        let curve = [point(100.0, 100.4), point(100.5, 100.1), point(90.0, 90.0)];
+        let offered: Vec<f64> = by_offered(&curve).iter().map(|point| point.offered_per_s).collect();
+        assert_eq!(offered, [90.0, 100.1, 100.4]);
+    }
 }

@@ -127,7 +127,8 @@ fn over_time(outcome: &Outcome) -> Chart {
 }
 
 fn kinds(outcome: &Outcome) -> Chart {
-    let layers = Kind::ALL.into_iter().zip(outcome.record.handshakes).filter(|(_, count)| *count > 0);
+    let layers =
+        Kind::ALL.into_iter().zip(outcome.record.handshakes_in_time()).filter(|(_, count)| *count > 0);
     let layers = layers
         .map(|(kind, count)| Layer {
             name: kind.name().to_owned(),

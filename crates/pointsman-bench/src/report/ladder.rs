@@ -217,8 +217,8 @@ fn charts(rungs: &[Rung<'_>]) -> Vec<Chart> {
             };
             classes.map(line).collect::<Vec<Line>>()
         };
-        let requests = by_class(|class| class.completed, 1.0);
-        let bytes = by_class(|class| class.bytes, 1e6);
+        let requests = by_class(ClassRecord::completed, 1.0);
+        let bytes = by_class(ClassRecord::bytes, 1e6);
         charts.push(chart(
             "classes",
             "Requests of each class",
@@ -275,8 +275,8 @@ fn tables(rungs: &[Rung<'_>]) -> Vec<Table> {
     let failed =
         |rung: &Rung<'_>, class: usize| rung.of_class(class, |class| class.failed) * rung.outcome.seconds;
     tables.extend([
-        of_classes("requests/s of each class", &|rung, class| rung.of_class(class, |class| class.completed)),
-        of_classes("bytes/s of each class", &|rung, class| rung.of_class(class, |class| class.bytes)),
+        of_classes("requests/s of each class", &|rung, class| rung.of_class(class, ClassRecord::completed)),
+        of_classes("bytes/s of each class", &|rung, class| rung.of_class(class, ClassRecord::bytes)),
         of_classes("failed of each class", &failed),
     ]);
     tables

@@ -5,6 +5,7 @@ use pointsman_measure::table::{Cell, Table};
 use super::ms;
 use crate::negotiated::Negotiated;
 use crate::outcome::Outcome;
+use crate::outcome::ThreadUse;
 use crate::record::ErrorKind;
 
 pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
@@ -95,12 +96,13 @@ pub(crate) fn agreed(title: &str, negotiated: &[(Negotiated, u64)]) -> Table {
 fn threads(outcome: &Outcome) -> Table {
     let rows = outcome.generator.threads.iter().enumerate().map(|(at, thread)| {
         let percent = |share: f64| Cell::Number((share * 1000.0).round() / 10.0);
+        let of = |cell: &dyn Fn(&ThreadUse) -> Cell| thread.as_ref().map_or(Cell::Empty, cell);
         vec![
             ((at + 1) as f64).into(),
-            percent(thread.cpu),
-            percent(thread.spun),
-            percent(thread.waited),
-            (thread.involuntary_switches as f64).into(),
+            of(&|thread| percent(thread.cpu)),
+            of(&|thread| percent(thread.spun)),
+            of(&|thread| percent(thread.waited)),
+            of(&|thread| (thread.involuntary_switches as f64).into()),
         ]
     });
     table(
@@ -116,15 +118,25 @@ fn limits(outcome: &Outcome) -> Table {
     let of_a_pair = outcome.plan.sources.count().max(1) * outcome.addresses.len().max(1) as u64;
     let ports =
         generator.ports.map_or(Cell::Empty, |ports| Cell::Number(f64::from(ports) * of_a_pair as f64));
-    let row = |name: &str, most: u64, limit: Cell| vec![name.into(), (most as f64).into(), limit];
+    let row = |name: &str, most: Option<u64>, limit: Cell| {
+        vec![name.into(), most.map_or(Cell::Empty, |most| (most as f64).into()), limit]
+    };
     let mut rows = vec![
-        row("connections", record.connections_most, (outcome.plan.connections_max as f64).into()),
+        row("connections", Some(record.connections_most), (outcome.plan.connections_max as f64).into()),
         row("descriptors", generator.descriptors_most, (generator.descriptors_max as f64).into()),
         row("local ports", generator.ports_most, ports),
     ];
+    if record.first_wanted > 0 {
+        let wanted = (record.first_wanted as f64).into();
+        rows.push(row("connections open when the load began", Some(record.first_open), wanted));
+    }
     if let Some(listening) = generator.listening {
-        rows.push(row("connections for which a listening queue was full", listening.overflows, Cell::Empty));
-        rows.push(row("connections that listening sockets dropped", listening.drops, Cell::Empty));
+        rows.push(row(
+            "connections for which a listening queue was full",
+            Some(listening.overflows),
+            Cell::Empty,
+        ));
+        rows.push(row("connections that listening sockets dropped", Some(listening.drops), Cell::Empty));
     }
     table("Limits", &["", "at most", "limit"], rows)
 }

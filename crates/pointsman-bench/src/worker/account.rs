@@ -33,13 +33,26 @@ impl Worker {
             if measured {
                 self.record.handshake.saturating_record(shake_ns);
                 self.record.handshakes[negotiated.kind as usize] += 1;
+                self.batch(now).handshakes[negotiated.kind as usize] += 1;
             }
         }
     }
 
+    /// The tenth of the measured time that this moment of it is in.
     fn batch(&mut self, now: u64) -> &mut crate::Batch {
-        let index = (now - self.given.timeline.from_ns) / BATCH_NS;
-        &mut self.record.batches[index as usize]
+        let index = self.batch_at(now);
+        &mut self.record.batches[index]
+    }
+
+    fn batch_at(&self, now: u64) -> usize {
+        ((now - self.given.timeline.from_ns) / BATCH_NS) as usize
+    }
+
+    pub(super) fn count_due(&mut self, job: &Job) {
+        if job.is_counted {
+            self.record.due += job.counted();
+            self.batch(job.due_ns).due += job.counted();
+        }
     }
 
     pub(super) fn finish(&mut self, job: Job, status: u16, now: u64) {
@@ -52,9 +65,10 @@ impl Worker {
             batch.completed += 1;
             batch.response_ns += response_ns;
             if let Some(class) = class {
-                let class = &mut self.record.classes[class];
-                class.completed += 1;
-                class.bytes += job.answer_bytes;
+                let at = self.batch_at(now);
+                let batch = &mut self.record.classes[class].batches[at];
+                batch.completed += 1;
+                batch.bytes += job.answer_bytes;
             }
         }
         if job.is_counted {
@@ -220,7 +234,11 @@ mod tests {
     const FROM_NS: u64 = SECOND_NS;
 
     fn worker() -> Worker {
-        let url = Url::parse("http://127.0.0.1:1/").expect("a URL");
+        worker_at(1)
+    }
+
+    fn worker_at(port: u16) -> Worker {
+        let url = Url::parse(&format!("http://127.0.0.1:{port}/")).expect("a URL");
         let target = Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
         let mut plan = Plan::new(vec![target], Load::Closed { clients: 1 });
         (plan.warm_up, plan.time) = (Duration::from_secs(1), Duration::from_secs(1));
@@ -228,13 +246,46 @@ mod tests {
             timeline: Timeline::of(&plan, FROM_NS - SECOND_NS),
             requests: Arc::new(Requests::new(&plan).expect("an address")),
             plan: Arc::new(plan),
-            setup: Vec::new(),
+            setup: crate::users::setup([None].into_iter(), crate::plan::Handshakes::Keep),
             gauges: Arc::default(),
             bell: Arc::default(),
             index: 0,
             threads: 1,
         };
         Worker::new(given).expect("a descriptor")
+    }
+
+    #[test]
+    fn what_is_not_open_when_the_load_begins_is_counted() {
+        let counts = |worker: &Worker| {
+            let record = &worker.record;
+            (record.first_wanted, record.first_opened, record.first_open)
+        };
+        let mut refused = worker();
+        refused.open_first(3).expect("a poller");
+        refused.keep_open(0).expect("a poller");
+        assert_eq!(counts(&refused), (3, 0, 0));
+        let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut worker = worker_at(server.local_addr().expect("its address").port());
+        worker.open_first(3).expect("a poller");
+        let mut accepted: Vec<_> = (0..3).map(|_| server.accept().expect("a connection").0).collect();
+        accepted.truncate(1);
+        worker.keep_open(now_ns() + SECOND_NS / 20).expect("a poller");
+        assert_eq!(counts(&worker), (3, 3, 1));
+    }
+
+    #[test]
+    fn what_is_due_is_counted_in_its_tenth_of_a_second() {
+        let mut worker = worker();
+        for tenth in [0, 3, 3] {
+            let due_ns = FROM_NS + tenth * BATCH_NS;
+            worker.count_due(&Job { due_ns, is_counted: true, ..Job::new(0) });
+        }
+        worker.count_due(&Job { due_ns: FROM_NS - 1, ..Job::new(0) });
+        let record = &mut worker.record;
+        assert_eq!((record.due, record.due_in_time()), (3, 3));
+        record.cut_to(3);
+        assert_eq!((record.due, record.due_in_time()), (3, 1), "a run that was ended");
     }
 
     /// What is counted of answers, each by when it was due, its status, and when it came, in tenths of the measured time.

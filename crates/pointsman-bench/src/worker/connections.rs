@@ -74,7 +74,31 @@ impl Worker {
             self.poller.wait(now, until_ns.min(now + LOOK_NS), &mut ready)?;
             ready.drain(..).for_each(|ready| self.on_ready(ready, now_ns()));
         }
+        (self.record.first_wanted, self.record.first_opened) = (count as u64, self.open_by_now());
         Ok(())
+    }
+
+    /// Waits until the load begins, and sees what of the connections that were to be open first is open then.
+    pub(super) fn keep_open(&mut self, begin_ns: u64) -> io::Result<()> {
+        if self.record.first_wanted == 0 {
+            return Ok(());
+        }
+        let mut ready = Vec::with_capacity(64);
+        loop {
+            let now = now_ns();
+            // What has ended meanwhile is heard of, even where the load has begun by now.
+            self.poller.wait(now, begin_ns.min(now + LOOK_NS), &mut ready)?;
+            ready.drain(..).for_each(|ready| self.on_ready(ready, now_ns()));
+            if now >= begin_ns || self.given.bell.has_rung() {
+                break;
+            }
+        }
+        self.record.first_open = self.open_by_now();
+        Ok(())
+    }
+
+    fn open_by_now(&self) -> u64 {
+        self.connections.iter().filter(|(_, connection)| connection.is_open()).count() as u64
     }
 
     /// Opens a connection for these. Where there are none it is kept for those to come.

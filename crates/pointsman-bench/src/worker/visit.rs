@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::Worker;
 use crate::connection::Job;
 use crate::plan::Load;
+use crate::record::BATCH_NS;
 
 impl Worker {
     /// The user whose next step is due, a new one where a session is; and which step that is. Nothing: there is no room
@@ -62,6 +63,9 @@ impl Worker {
             (true, false) => sessions.failed += 1,
             (true, true) => {
                 sessions.ended += 1;
+                let since_ns = user.due_ns.and_then(|due_ns| due_ns.checked_sub(self.given.timeline.from_ns));
+                let at = since_ns.map(|since_ns| (since_ns / BATCH_NS) as usize);
+                at.and_then(|at| sessions.ended_in.get_mut(at)).into_iter().for_each(|ended| *ended += 1);
                 sessions.whole.saturating_record(now.saturating_sub(user.due_ns.unwrap_or(now)));
                 sessions.waited.saturating_record(user.waited_ns);
             }

@@ -54,7 +54,10 @@ fn the_generator_is_watched_while_it_runs() {
     let mut seen = Vec::new();
     let outcome = run(&plan, &mut |progress| seen.push(*progress)).expect("it answers");
     let threads = &outcome.generator.threads;
-    assert!(threads.len() == 2 && threads.iter().all(|thread| thread.cpu > 0.0), "{threads:?}");
+    assert!(
+        threads.len() == 2 && threads.iter().all(|thread| thread.is_some_and(|thread| thread.cpu > 0.0)),
+        "{threads:?}"
+    );
     assert_eq!(seen.len(), 2, "a warm-up of 0.3 s and 2 s: {seen:?}");
     assert!(seen.iter().all(|progress| progress.is_measured && progress.rate > 0.0), "{seen:?}");
     assert!(seen[0].connections == 4 && seen[0].of_seconds > 2.2, "{seen:?}");
@@ -150,6 +153,7 @@ fn gaps_and_time_spun_are_written_down() {
     assert!(gaps.len() > 400 && (0.8e6..1.25e6).contains(&mean), "{} {mean}", gaps.len());
     assert!(found.self_measures(None).gaps.is_some());
     for thread in &found.generator.threads {
+        let thread = thread.expect("its account");
         assert!(thread.spun > 0.0 && thread.spun <= thread.cpu, "{thread:?}");
     }
     assert_eq!(outcome(&self::plan("http", &server, open(300.0))).self_measures(None).gaps, None);

@@ -27,7 +27,7 @@ fn descriptors_that_are_few_are_told_before_there_are_none() {
         );
         tool(place.path(), "sh", &["-c", &line]).expect("there is a shell")
     };
-    let (generator, colour, reasons) = verdict(&load("31"));
+    let (generator, colour, reasons) = verdict(&load("26"));
     let most = generator["descriptors_most"].as_u64().expect("a count");
     assert_eq!(generator["descriptors_max"], 40);
     assert!((34..=40).contains(&most), "{generator}");

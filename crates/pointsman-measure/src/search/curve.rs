@@ -54,11 +54,13 @@ fn point(trials: &[&Record]) -> CurvePoint {
         figures[(figures.len() - 1) / 2]
     };
     let achieved = of(|record| record.seen.achieved_per_s);
+    let achieved = mean_interval(&achieved).unwrap_or_else(|| Interval::around(mean(&achieved), 0.0));
     CurvePoint {
         rate_per_s: trials[0].trial.rate_per_s,
         trials: trials.len() as u32,
         offered_per_s: mean(&of(|record| record.seen.offered_per_s)),
-        achieved_per_s: mean_interval(&achieved).unwrap_or_else(|| Interval::around(mean(&achieved), 0.0)),
+        // Student's interval of two trials is wide, and knows nothing of rates.
+        achieved_per_s: Interval { low: achieved.low.max(0.0), ..achieved },
         errors_share: mean(&of(|record| record.seen.errors_share)),
         p50_us: middle(|record| record.seen.p50_us),
         p90_us: middle(|record| record.seen.p90_us),
@@ -157,7 +159,9 @@ fn knee_of<'r>(loads: impl Iterator<Item = &'r [&'r Record]>) -> Option<Knee> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trial::{Phase, Seen, Trial};
     use super::*;
+    use crate::verdict::Colour;
 
     const ANY: (f64, f64) = (0.0, f64::INFINITY);
 
@@ -172,6 +176,35 @@ mod tests {
             p90_us,
             p99_us: p90_us * 2,
         }
+    }
+
+    #[test]
+    fn no_rate_is_below_0() {
+        let record = |achieved_per_s: f64| Record {
+            trial: Trial {
+                number: 0,
+                phase: Phase::Ramp,
+                rate_per_s: 100.0,
+                warm_up_ms: 1,
+                measured_ms: 1,
+                seed: 0,
+            },
+            seen: Seen {
+                offered_per_s: 100.0,
+                achieved_per_s,
+                edge_per_s: 0.0,
+                errors_share: 0.0,
+                p50_us: 1,
+                p90_us: 1,
+                p99_us: 1,
+                control: Colour::Green,
+            },
+            shortfall: None,
+        };
+        let points = curve(&[record(10.0), record(90.0)]);
+        let achieved = points[0].achieved_per_s;
+        assert_eq!((points.len(), achieved.estimate, achieved.low), (1, 50.0, 0.0));
+        assert!(achieved.high > 100.0);
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct SelfMeasures {
     pub held_back_share: f64,
     /// What was answered beside what was due, because the warm-up had left it behind, by what was due.
     pub warm_up_share: f64,
+    /// Connections that were to be open before the load and were not when it began, by all that were to be, from 0 to 1.
+    pub not_open_share: f64,
     /// The busiest generator thread's CPU time by wall-clock time, from 0 to 1.
     pub cpu_share: Option<f64>,
     /// The time that a generator thread could have run and had no core, by wall-clock time, from 0 to 1; of the thread
@@ -88,6 +90,9 @@ pub struct SelfMeasures {
     pub null_server_factor: Option<f64>,
     /// The comparison with one client less.
     pub fewer_clients: Option<super::FewerClients>,
+    /// What was to be measured and could not be. Without its own CPU time and waiting nobody knows whether a generator was
+    /// in control.
+    pub unknown: Vec<Measure>,
 }
 
 /// A quantity is fine up to the first bound and red above the second.
@@ -109,6 +114,7 @@ const SYN_RETRANSMITS: Bounds = Bounds { green_max: 0.0, amber_max: 0.01 };
 const OF_A_LIMIT: Bounds = Bounds { green_max: 0.75, amber_max: f64::INFINITY };
 const LISTEN_DROPS: Bounds = Bounds { green_max: 0.0, amber_max: 0.01 };
 const HELD_BACK: Bounds = Bounds { green_max: 0.01, amber_max: f64::INFINITY };
+const NOT_OPEN: Bounds = Bounds { green_max: 0.0, amber_max: 0.5 };
 const WARM_UP: Bounds = Bounds { green_max: 0.01, amber_max: 0.10 };
 const LITTLE: Bounds = Bounds { green_max: LITTLE_GAP_MAX, amber_max: 0.10 };
 /// As 1 / factor: 1.5 times as much as was measured is fine, less than 1.1 times red.
@@ -172,17 +178,23 @@ impl SelfMeasures {
             self.near_the_ceiling(),
             self.fewer_clients.and_then(|fewer| fewer.reason()),
         ];
-        found.into_iter().chain(self.of_limits()).flatten().collect()
+        found.into_iter().chain(self.of_limits()).flatten().chain(self.of_unknown()).collect()
     }
 
     /// What of it hangs on how many there may be of something, or on what was before.
-    fn of_limits(&self) -> [Option<Reason>; 5] {
+    fn of_limits(&self) -> [Option<Reason>; 6] {
         [
             share(
                 Measure::Connections,
                 Some(self.held_back_share),
                 &HELD_BACK,
                 "of the requests waited for a connection, because as many as there may be (`--connections`) were taken",
+            ),
+            share(
+                Measure::Connections,
+                Some(self.not_open_share),
+                &NOT_OPEN,
+                "of the connections that were to be open before the load (`--opened`) were not when it began",
             ),
             share(
                 Measure::Ports,
@@ -209,6 +221,17 @@ impl SelfMeasures {
                 "of what was due was answered besides, because the warm-up had left it behind",
             ),
         ]
+    }
+
+    fn of_unknown(&self) -> impl Iterator<Item = Reason> {
+        self.unknown.iter().map(|measure| Reason {
+            colour: match measure {
+                Measure::Cpu | Measure::Waited => Colour::Red,
+                _ => Colour::Amber,
+            },
+            measure: *measure,
+            text: format!("{measure}: unknown, for the kernel's account of it could not be read"),
+        })
     }
 
     pub(super) fn not_measured(&self) -> Vec<Measure> {
@@ -355,6 +378,9 @@ mod tests {
         check(|seen| seen.cpu_share = Some(0.8), Amber, Measure::Cpu);
         check(|seen| seen.cpu_share = Some(0.97), Red, Measure::Cpu);
         check(|seen| seen.cpu_share = Some(f64::NAN), Red, Measure::Cpu);
+        check(|seen| (seen.cpu_share, seen.unknown) = (None, vec![Measure::Cpu]), Red, Measure::Cpu);
+        check(|seen| (seen.waited_share, seen.unknown) = (None, vec![Measure::Waited]), Red, Measure::Waited);
+        check(|seen| seen.unknown = vec![Measure::ListenQueue], Amber, Measure::ListenQueue);
         check(|seen| seen.waited_share = Some(0.06), Amber, Measure::Waited);
         check(|seen| seen.waited_share = Some(0.21), Red, Measure::Waited);
         check(|seen| seen.steal_share = Some(0.02), Amber, Measure::Steal);
@@ -363,6 +389,8 @@ mod tests {
         check(|seen| seen.ports_exhausted = 2, Red, Measure::Ports);
         check(|seen| seen.descriptors_exhausted = 1, Red, Measure::Descriptors);
         check(|seen| seen.held_back_share = 0.02, Amber, Measure::Connections);
+        check(|seen| seen.not_open_share = 0.1, Amber, Measure::Connections);
+        check(|seen| seen.not_open_share = 0.6, Red, Measure::Connections);
         check(|seen| seen.ports_share = 0.8, Amber, Measure::Ports);
         check(|seen| seen.descriptors_share = 0.8, Amber, Measure::Descriptors);
         check(|seen| seen.listen_drop_share = Some(0.001), Amber, Measure::ListenQueue);

@@ -3,7 +3,7 @@
 use pointsman_bench::Negotiated;
 use serde_json::{Value, json};
 
-use super::outcome::{Distribution, Measured, Outcome};
+use super::outcome::{Distribution, Measured, Outcome, SERVER_UNKNOWN};
 use super::predict::Prediction;
 use crate::crypto_json::interval;
 
@@ -79,6 +79,7 @@ fn measured(series: &Measured) -> Value {
         "round_trip_us": each(&series.round_trip),
         "round_trips": series.round_trips,
         "server_us": each(&series.server),
+        "server_unknown": series.server_is_unknown().then_some(SERVER_UNKNOWN),
         "client_us": each(&series.client),
         "predicted_server": series.servers.as_ref().map(prediction),
         "predicted_client": series.clients.as_ref().map(prediction),

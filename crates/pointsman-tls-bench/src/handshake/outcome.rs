@@ -42,10 +42,14 @@ impl Outcome {
     pub fn self_measures(&self) -> SelfMeasures {
         let of_primitives = self.primitives.as_ref().map(crypto::Outcome::self_measures).unwrap_or_default();
         let worse = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
+        let mut unknown = self.watched.unknown.clone();
+        unknown
+            .extend(of_primitives.unknown.iter().filter(|measure| !self.watched.unknown.contains(measure)));
         SelfMeasures {
             steal_share: worse(self.watched.steal_share, of_primitives.steal_share),
             waited_share: worse(self.watched.waited_share, of_primitives.waited_share),
             switches_per_s: worse(self.watched.switches_per_s, of_primitives.switches_per_s),
+            unknown,
             ..self.watched.clone()
         }
     }
@@ -97,7 +101,8 @@ pub struct Measured {
     pub round_trip: Option<Distribution>,
     /// Round trips in which the handshake waits for the server.
     pub round_trips: u32,
-    /// What is left for the server: what was waited, less the round trips.
+    /// What is left for the server: what was waited, less the round trips. Nothing where that is less than nothing: its work
+    /// and the wire cannot be told apart.
     pub server: Option<Distribution>,
     /// What we computed ourselves.
     pub client: Option<Distribution>,
@@ -106,6 +111,9 @@ pub struct Measured {
     /// And of us.
     pub clients: Option<Prediction>,
 }
+
+/// Why a server's share is not told.
+pub const SERVER_UNKNOWN: &str = "less was waited than round trips take, as where client and server have one core, or the wire is not even";
 
 /// A series while it is measured.
 #[derive(Debug, Default)]
@@ -164,7 +172,8 @@ impl Measured {
             );
         let pairs: Vec<(f64, f64)> =
             moments.iter().map(|moments| (us(moments.waited_ns()), trip(moments).unwrap_or(0.0))).collect();
-        let server = Distribution::beyond(&pairs, f64::from(round_trips), random);
+        let server = Distribution::beyond(&pairs, f64::from(round_trips), random)
+            .filter(|server| server.median.estimate >= 0.0);
         Measured {
             name: wanted.name(),
             failed: seen.failed,
@@ -181,6 +190,11 @@ impl Measured {
             clients: None,
             negotiated: seen.negotiated,
         }
+    }
+
+    /// Whether there were handshakes, and what the server took of them cannot be told.
+    pub fn server_is_unknown(&self) -> bool {
+        self.handshake.is_some() && self.server.is_none()
     }
 
     /// What the server took and the prediction does not explain, in µs; nothing without both.
@@ -232,6 +246,8 @@ fn middle(values: &mut [f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::phases::Stamp;
+    use super::super::plan::KindWanted;
     use super::*;
 
     #[test]
@@ -241,6 +257,25 @@ mod tests {
         assert_eq!([0.0, 0.5, 0.99, 1.0].map(|quantile| times.quantile(quantile)), [1.0, 50.0, 99.0, 100.0]);
         assert!(times.median.covers(50.0));
         assert_eq!(Distribution::of(&[], &mut Random::new(1)), None);
+    }
+
+    #[test]
+    fn no_share_is_less_than_nothing() {
+        let at = |us: u64| Stamp { wall_ns: us * 1_000, cpu_ns: 0 };
+        let wanted = Wanted { kind: KindWanted::Full, offer: pointsman_tls::Offer::default() };
+        for (connected, is_unknown) in [(10, false), (400, true)] {
+            let moments = Moments {
+                connected: at(connected),
+                hello_sent: at(connected + 1),
+                first_byte: at(connected + 90),
+                flight_read: at(connected + 91),
+                finished_sent: at(connected + 92),
+                ..Moments::default()
+            };
+            let seen = Seen { moments: vec![moments; 20], ..Seen::default() };
+            let measured = Measured::of(&wanted, seen, &mut Random::new(1));
+            assert_eq!(measured.server_is_unknown(), is_unknown, "{:?}", measured.server);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::table::{Cell, Table};
 use pointsman_measure::verdict::Colour;
 
-use super::outcome::{Distribution, Measured, Outcome};
+use super::outcome::{Distribution, Measured, Outcome, SERVER_UNKNOWN};
 use super::phases::Phase;
 use crate::crypto_report::rounded;
 
@@ -157,7 +157,11 @@ fn median_of(series: &Measured, phase: Phase) -> f64 {
 
 fn answer(series: &Measured) -> String {
     let Some(handshake) = &series.handshake else { return format!("{}: no handshake.", series.name) };
-    let server = series.server.as_ref().map_or(0.0, |times| times.median.estimate);
+    let Some(server) = &series.server else {
+        let took = handshake.median.estimate;
+        return format!("{}: {took:.0} us, the server's share is unknown: {SERVER_UNKNOWN}.", series.name);
+    };
+    let server = server.median.estimate;
     let rest = match (&series.servers, series.unexplained()) {
         (Some(predicted), Some(rest)) => {
             format!(

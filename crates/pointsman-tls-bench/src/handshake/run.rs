@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pointsman_bench::{Kind, Look, Sessions, count_of, unlike_pinned};
-use pointsman_measure::verdict::SelfMeasures;
+use pointsman_bench::{Kind, Look, SelfWatch, Sessions, ThreadWatch, count_of, unlike_pinned};
+use pointsman_measure::verdict::{Measure, SelfMeasures};
 use pointsman_measure::{Interval, Random};
 use pointsman_tls::{ClientTls, SystemAuthorities, TlsVersion};
 use rustls::ClientConfig;
@@ -61,10 +61,10 @@ pub fn handshake(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<
     for wanted in &plan.series {
         all.push(Series::new(plan, wanted, &authorities, secrets.as_ref())?);
     }
-    let own = [rustix::thread::gettid().as_raw_nonzero().get()];
-    let before = Look::now(&own);
+    let own = SelfWatch::of(vec![ThreadWatch::own()]);
+    let before = own.look();
     take_turns(plan, address, &mut all, capture.as_mut(), on_progress)?;
-    let watched = watched(&before, &Look::now(&own));
+    let watched = watched(&before, &own.look());
     if let Some(secrets) = &secrets {
         secrets.finish()?;
     }
@@ -91,11 +91,14 @@ pub fn handshake(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<
 /// What one thread and its machine spent.
 fn watched(before: &Look, after: &Look) -> SelfMeasures {
     let seconds = after.seconds_since(before);
-    let spent = after.threads_since(before);
+    let spent = after.threads_since(before).into_iter().next().flatten();
+    let stolen = after.stolen_since(before);
+    let unknown = [(Measure::Waited, spent.is_none()), (Measure::Steal, stolen.is_none())];
     SelfMeasures {
-        steal_share: Some(after.stolen_since(before)),
-        waited_share: spent.first().map(|spent| spent.waited),
-        switches_per_s: spent.first().map(|spent| spent.involuntary_switches as f64 / seconds),
+        steal_share: stolen,
+        waited_share: spent.map(|spent| spent.waited),
+        switches_per_s: spent.map(|spent| spent.involuntary_switches as f64 / seconds),
+        unknown: unknown.into_iter().filter(|(_, is_so)| *is_so).map(|(measure, _)| measure).collect(),
         ..SelfMeasures::default()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use pointsman_measure::Interval;
 use pointsman_tls_bench::crypto::{Outcome, Row};
 use pointsman_tls_bench::{Place, Primitive, instructions, processor_flags};
 
@@ -65,11 +66,9 @@ fn figures(row: &Row) -> String {
         let times = figures.latency.as_ref();
         times.map_or("-".to_owned(), |times| us(times.value_at_quantile(quantile) as f64 / 1e3))
     };
-    let factor = figures.speed_up.as_ref();
-    let factor =
-        factor.map(|of| format!("{:.2} ({:.2} to {:.2})", of.estimate, of.low, of.high)).unwrap_or_default();
+    let factor = times_the_first(figures.speed_up.as_ref());
     format!(
-        "{:>12} ±{:>4.1} %{:>9}{:>9}{:>9}{factor:>21}  {}{bytes}",
+        "{:>12} ±{:>4.1} %{:>9}{:>9}{:>9}{factor}  {}{bytes}",
         units::rate(figures.rate.estimate),
         figures.rate.half_width_share() * 100.0,
         us(figures.cpu_us.estimate),
@@ -77,6 +76,12 @@ fn figures(row: &Row) -> String {
         at(0.99),
         figures.engaged.word(),
     )
+}
+
+/// However long it is, it stands apart from what is before it.
+fn times_the_first(factor: Option<&Interval>) -> String {
+    let words = factor.map(|of| format!("{:.2} ({:.2} to {:.2})", of.estimate, of.low, of.high));
+    format!(" {:>20}", words.unwrap_or_default())
 }
 
 /// Three digits that count.
@@ -113,4 +118,16 @@ fn engaged(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         writeln!(text, "  {} by {name}, {} at a time: {sentence}", row.operation, row.depth)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_ratios_stand_apart() {
+        let of = |estimate: f64| times_the_first(Some(&Interval::around(estimate, 1.0)));
+        assert_eq!(of(8911.0), " 8911.00 (8910.00 to 8912.00)");
+        assert_eq!([of(2.0), times_the_first(None)].map(|cell| cell.len()), [21, 21]);
+    }
 }

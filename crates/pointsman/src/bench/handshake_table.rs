@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pointsman_bench::Kind;
-use pointsman_tls_bench::handshake::{Distribution, Measured, Outcome, Phase, Prediction};
+use pointsman_tls_bench::handshake::{Distribution, Measured, Outcome, Phase, Prediction, SERVER_UNKNOWN};
 
 use super::judged::judged;
 use crate::check::plural;
@@ -120,6 +120,9 @@ fn shares(text: &mut String, series: &Measured) -> std::fmt::Result {
         if let Some(times) = times {
             writeln!(text, "  {name:<25}{}", cells(times))?;
         }
+    }
+    if series.server_is_unknown() {
+        writeln!(text, "  {:<25}unknown: {SERVER_UNKNOWN}", "the server's share")?;
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ fn sessions(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     writeln!(
         text,
         "\n  {} sessions/s ended; {} due, {} ended, {} failed, {} unsent, {} under way at the end",
-        units::rate(record.ended as f64 / outcome.seconds),
+        units::rate(record.ended_per_s(outcome.seconds)),
         record.due,
         record.ended,
         record.failed,
@@ -162,16 +162,18 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         .threads
         .iter()
         .map(|thread| {
+            let Some(thread) = thread else { return "unknown".to_owned() };
             format!(
                 "{:.0} % (and {:.0} % spun, waited for a core {:.1} %, {} switches)",
-                (thread.cpu - thread.spun) * 100.0,
+                thread.work() * 100.0,
                 thread.spun * 100.0,
                 thread.waited * 100.0,
                 thread.involuntary_switches
             )
         })
         .collect();
-    writeln!(text, "  generator: CPU {}; stolen {:.1} %", threads.join(", "), generator.stolen * 100.0)?;
+    let stolen = generator.stolen.map_or("unknown".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    writeln!(text, "  generator: CPU {}; stolen {stolen}", threads.join(", "))?;
     writeln!(
         text,
         "  under way: {:.2} counted, {:.2} by rate × time (known to {:.2}; {:.1} % apart beyond that)",
@@ -199,12 +201,24 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
 /// What was taken of what there is, and what was left behind.
 fn limits(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let (record, generator) = (&outcome.record, &outcome.generator);
+    let known = |count: Option<u64>| count.map_or("unknown".to_owned(), |count| count.to_string());
     let ports = outcome.ports_share().map_or(String::new(), |share| format!(" ({:.1} %)", share * 100.0));
     writeln!(
         text,
         "  at most {} connections, {} of {} descriptors, {} ports{ports}",
-        record.connections_most, generator.descriptors_most, generator.descriptors_max, generator.ports_most,
+        record.connections_most,
+        known(generator.descriptors_most),
+        generator.descriptors_max,
+        known(generator.ports_most),
     )?;
+    if record.first_open < record.first_wanted {
+        let (wanted, opened, open) = (record.first_wanted, record.first_opened, record.first_open);
+        writeln!(
+            text,
+            "  of {wanted} connections that were to be open first {opened} could be opened, and {open} were open when the \
+             load began"
+        )?;
+    }
     if let Some(listening) = generator.listening.filter(|listening| listening.drops > 0) {
         let (drops, overflows) = (listening.drops, listening.overflows);
         writeln!(
