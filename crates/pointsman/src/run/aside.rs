@@ -204,23 +204,23 @@ mod tests {
         STRETCHES.set(Stretches { begun_ns: thread_cpu_ns(), longest_ns, all_ns, count: count + 1 });
     }
 
-    /// What `work` makes, and that it was done in so many stretches at least, none of which was longer than a tenth of it: where
-    /// whole passes over all rules do not pause, that is seen, on however slow a machine.
-    fn in_stretches<T>(what: &str, at_least: u64, work: impl FnOnce() -> T) -> T {
+    /// What `work` makes, and whether it was done in so many stretches at least, none of which was longer than a tenth of it:
+    /// where whole passes over all rules do not pause, that is seen, on however slow a machine.
+    fn in_stretches<T>(what: &str, at_least: u64, long: &mut Vec<String>, work: impl FnOnce() -> T) -> T {
         pace::give_way(look);
         STRETCHES.set(Stretches { begun_ns: thread_cpu_ns(), ..Stretches::default() });
         let made = work();
         look();
         let Stretches { longest_ns, all_ns, count, .. } = STRETCHES.get();
-        assert!(
-            count >= at_least && longest_ns * 10 < all_ns,
-            "{what}: {count} stretches, {longest_ns} ns of {all_ns} ns"
-        );
+        assert!(count >= at_least, "{what}: {count} stretches");
+        if longest_ns * 10 >= all_ns {
+            long.push(format!("{what}: {longest_ns} ns of {all_ns} ns in {count} stretches"));
+        }
         made
     }
 
     /// A rule for each number, and the last of them to this pool.
-    fn plan(condition: impl Fn(usize) -> String, pool: &str) -> Plan {
+    fn plan(condition: impl Fn(usize) -> String, pool: &str, long: &mut Vec<String>) -> Plan {
         let rule = |number| {
             let pool = if number + 1 == RULES { pool } else { "a" };
             format!("R{number}: if ({}) {{ routeTo({pool}); }}\n", condition(number))
@@ -230,22 +230,32 @@ mod tests {
             ["a", "b"].map(|pool| format!("[pool.{pool}]\nservers = [\"127.0.0.1:1\"]\n")).concat();
         let listener = "[[listener]]\nname = \"l\"\nbind = \"127.0.0.1:0\"\nrules = \"r\"\npool = \"a\"\n";
         let loaded =
-            in_stretches("reading", 5_000, || Plan::from_texts(&format!("{listener}{pools}"), &rules));
+            in_stretches("reading", 5_000, long, || Plan::from_texts(&format!("{listener}{pools}"), &rules));
         loaded.unwrap_or_else(|problems| panic!("{}", problems.render(pointsman_config::Colour::Never))).plan
     }
 
-    /// Reads two large sets of rules, says where they differ, and drops them.
+    /// Reads two large sets of rules, says where they differ, and drops them. What does not pause is long each time; what
+    /// the kernel did in the thread's name for once is not.
     fn check(condition: impl Fn(usize) -> String) {
-        let [old, new] = ["a", "b"].map(|pool| plan(&condition, pool));
+        let mut tries = (0..3).map(|_| long_stretches(&condition));
+        let first = tries.next().expect("three");
+        assert!(first.is_empty() || tries.any(|long| long.is_empty()), "{first:?}");
+    }
+
+    /// What was not done in short stretches.
+    fn long_stretches(condition: impl Fn(usize) -> String) -> Vec<String> {
+        let mut long = Vec::new();
+        let [old, new] = ["a", "b"].map(|pool| plan(&condition, pool, &mut long));
         let [old_side, new_side] = [&old, &new].map(|plan| RuleSide {
             program: plan.listeners[0].program.as_ref().expect("rules"),
             default_pool: Some("a"),
         });
         let setting = setting(&new.listeners[0], &new);
         let compare = || differences(old_side, new_side, &setting, Effort::new(100_000_000));
-        let found = in_stretches("comparing", 5_000, compare);
+        let found = in_stretches("comparing", 5_000, &mut long, compare);
         assert!(found.are_some());
-        in_stretches("dropping", 500, || drop((old, new)));
+        in_stretches("dropping", 500, &mut long, || drop((old, new)));
+        long
     }
 
     #[test]
