@@ -211,15 +211,18 @@ impl<'p> Trial<'_, 'p> {
         Some(Forced::Yes(lemma))
     }
 
-    /// A TRACE has no content, so all fields of a body are known to be absent.
+    /// A TRACE has no content, and no more is there than is announced: all fields of a body are known to be absent.
     fn without_content(&mut self, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Lemma> {
-        static TRACE: LazyLock<Option<Part>> = LazyLock::new(|| Part::read(&(r#"method == "TRACE""#, true)));
+        const EMPTY: [&str; 3] =
+            [r#"method == "TRACE""#, "content_length == 0", r#"header["content-length"] matches "^0+$""#];
+        static EMPTY_PARTS: LazyLock<Vec<Part>> =
+            LazyLock::new(|| EMPTY.iter().filter_map(|empty| Part::read(&(*empty, true))).collect());
         let is_of_body = |(test, _): &Mattering<'p>| {
             matches!(test.field, Field::Payload(_)) && case.why.fields.contains(&test.field)
         };
         let mut of_body = case.matters.each().filter(is_of_body);
         let (test, states) = of_body.find(|(test, states)| fails_without_value(test, *states))?;
-        let lemma = self.needed(TRACE.as_ref()?, case, effort)?;
+        let lemma = EMPTY_PARTS.iter().find_map(|part| self.needed(part, case, effort))?;
         Some(lemma.into_iter().chain([(test.number(), states)]).collect())
     }
 

@@ -6,7 +6,9 @@ use pointsman_view::Reads;
 
 use super::joined::Case;
 use super::of_field::{fails_without_value, needs_value};
-use super::places::{are_apart, holding_values, needs_holder, stands_in};
+use super::places::{
+    are_apart, holding_values, needs_holder, only_holds, stands_in, stands_in_one_behind, values_with,
+};
 use super::{REQUEST_STEPS, Trial, Try};
 use crate::Effort;
 use crate::logic::lemmas::Lemma;
@@ -184,7 +186,18 @@ impl<'p> Trial<'_, 'p> {
                 vec![needs_line(tests, others)]
             }
             (Field::Payload(inner), Field::Payload(outer)) if stands_in(&inner.place, &outer.place) => {
-                vec![needs_holder(tests, others), holding_values(sketch, tests, others)]
+                let held = [needs_holder(tests, others), only_holds(tests, others)];
+                held.into_iter().chain([holding_values(sketch, tests, others)]).collect()
+            }
+            (Field::Payload(inner), Field::Payload(first))
+                if stands_in_one_behind(&inner.place, &first.place) =>
+            {
+                vec![needs_holder(tests, others)]
+            }
+            (Field::Payload(one), Field::Payload(all))
+                if let Some(values) = values_with(&all.place, &one.place) =>
+            {
+                vec![self.too_few(tests, others, (values, &*all.spelling), effort)]
             }
             (Field::Payload(one), Field::Payload(other)) if are_apart(&one.place, &other.place) => {
                 vec![never_both(tests, others)]
@@ -295,6 +308,29 @@ impl<'p> Trial<'_, 'p> {
             }
         }
         found
+    }
+
+    /// Of a place that has so many values at least where there is one at another: that these are too many.
+    fn too_few(
+        &mut self,
+        one: &[Mattering<'p>],
+        all: &[Mattering<'p>],
+        (values, spelling): (u32, &str),
+        effort: &mut Effort,
+    ) -> Option<Related<'p>> {
+        let (test, states) = one.iter().find(|(test, states)| needs_value(test, *states))?;
+        let (first, _) = all.first()?;
+        let program = made_up(&[&format!("count({spelling}) >= {values}")])?;
+        let mut tests: Vec<_> = asked(all).collect();
+        program.rules.iter().for_each(|rule| {
+            rule.condition.each_test(&mut |test| tests.push(Asked { test, wanted: Wanted::True }));
+        });
+        match solve(&first.field, &tests, &mut self.analyst.automata, effort) {
+            Solved::Nothing { because } => {
+                Some(Related::Never([vec![(test.number(), *states)], numbers(because, all)].concat()))
+            }
+            _ => None,
+        }
     }
 
     /// What is announced of a body is its size; where that is 0, there is none.
