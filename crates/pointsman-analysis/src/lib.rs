@@ -5,12 +5,14 @@
 //! Invariant: nothing here reads a clock, a socket or a file. Work is counted in steps ([`Effort`]); where they are used
 //! up, nothing is said.
 
+mod earliest;
 mod effort;
 mod logic;
 mod space;
 mod wanted;
 mod witness;
 
+pub use earliest::{Asking, Content, Needed, Reading, Spoilt, Unread, Wrong};
 pub use effort::Effort;
 pub use logic::{
     Barred, Broken, Change, Code, Decider, Difference, Differences, Doubt, Doubted, Finding, Holds, InDoubt,

@@ -60,6 +60,16 @@ pub(crate) fn solve(
     solve_in(Domain::of(field), asked, automata, effort)
 }
 
+/// The same where nothing is wrong with the body that the field may stand in.
+pub(crate) fn solve_in_whole_body(
+    field: &Field,
+    asked: &[Asked<'_>],
+    automata: &mut Automata,
+    effort: &mut Effort,
+) -> Solved {
+    solve_in(Domain { may_be_at_fault: false, ..Domain::of(field) }, asked, automata, effort)
+}
+
 /// The same of a field that no request is without.
 pub(crate) fn solve_present(
     field: &Field,

@@ -293,7 +293,7 @@ impl Undecided {
         if matches!(decided.outcome, Outcome::Waits) {
             return Weighed::Waits(Halt::of(&decided));
         }
-        if !goes_to_a_server(&decided) || !self.has_read() {
+        if !decided.outcome.goes_to_a_server() || !self.has_read() {
             return Weighed::Decided(decided, Passes::Unjudged);
         }
         if let Some(fault) = self.judge.inspection.fault() {
@@ -376,14 +376,6 @@ enum Passes {
     Unjudged,
     /// Not at all: what is wrong with it was found behind what decided.
     Never(Cause),
-}
-
-fn goes_to_a_server(decision: &Decision<'_>) -> bool {
-    match decision.outcome {
-        Outcome::DefaultPool | Outcome::RouteUnknown { .. } => true,
-        Outcome::Terminal(terminal) => terminal.routes(),
-        Outcome::Refused(_) | Outcome::Waits => false,
-    }
 }
 
 impl<C: Transport> Session<C> {

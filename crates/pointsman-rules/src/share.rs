@@ -90,6 +90,16 @@ impl fmt::Display for Stickiness {
 }
 
 impl Outcome<'_> {
+    /// Whether a server gets the request. One of the default pool is taken to have one.
+    #[must_use]
+    pub fn goes_to_a_server(&self) -> bool {
+        match self {
+            Outcome::Terminal(terminal) => terminal.routes(),
+            Outcome::DefaultPool | Outcome::RouteUnknown { .. } => true,
+            Outcome::Refused(_) | Outcome::Waits => false,
+        }
+    }
+
     /// Every target that may get the request, as far as a rule says.
     pub fn targets(&self) -> impl Iterator<Item = TargetId> {
         let (one, shares) = match self {

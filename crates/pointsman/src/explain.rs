@@ -23,9 +23,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pointsman_analysis::{Missed, Setting};
+use pointsman_analysis::{Asking, Missed, Needed, Setting, Spoilt, Unread};
 use pointsman_config::Protocol;
-use pointsman_rules::{Colour, Subject, Truths, Validate};
+use pointsman_rules::{Colour, Subject, Truths};
 use pointsman_view::{Connection, ConnectionView, Proxied, RequestView, TlsFacts, normal_form};
 
 use crate::check::{input, terminal};
@@ -33,7 +33,6 @@ use crate::usage::wrong_options;
 use crate::{WRONG_USE, say};
 use asked::{Asked, AskedConnection, AskedRequest};
 use blame::line_at_fault;
-use body::{Content, Needed, Unread, Wrong};
 use near::Near;
 use options::Options;
 use outcome::Verdict;
@@ -162,7 +161,7 @@ fn of_body(
     view: RequestView<'_>,
     missed: Missed,
 ) -> Result<Report, String> {
-    let content = Content::of(request, place.hold_bytes_max, &mut notes);
+    let content = body::content(request, place.hold_bytes_max, &mut notes);
     let path = view.path();
     let Some(program) = place.program.as_ref().filter(|program| !program.payloads.is_empty()) else {
         return Ok(Report {
@@ -171,7 +170,9 @@ fn of_body(
             ..decided(place, asked, notes, &view, path.path())
         });
     };
-    let reading = match content.read(program, &place.body_options, request, view) {
+    let (head, received) = (&request.head, &request.bytes[..]);
+    let asking = Asking { program, options: &place.body_options, head, received };
+    let reading = match content.read(asking, view) {
         Ok(reading) => reading,
         Err(Unread::Missing(bytes)) => {
             return Err(format!("holds no whole body, and the rules ask for more than {bytes} bytes of it"));
@@ -180,27 +181,26 @@ fn of_body(
             return Ok(Report::refused(Some(asked), notes, 400, sentence));
         }
     };
-    notes.extend(reading.inspection.fault().map(|fault| format!("of the body: {fault}")));
-    notes.extend(reading.passed_by.clone());
+    notes.extend(reading.fault().map(|fault| format!("of the body: {fault}")));
+    notes.extend(reading.is_passed_by.then(|| body::passed_by(request)));
     let needed = reading.needed;
     let (mut report, outcome) = {
-        let view = view.with_body(reading.inspection.evidence());
+        let view = view.with_body(reading.evidence());
         let outcome = program.decide(&view, &mut Truths::default()).outcome;
         (decided(place, asked, notes, &view, path.path()), outcome)
     };
     report.needed = needed;
-    report.near = match content.whole(program, &place.body_options, request) {
+    report.near = match content.whole(asking) {
         Some(whole) => Near::of(place, &view.with_body(whole.evidence()), missed),
         None => Near::not_looked_for(),
     };
-    match content.check_rest(reading, &outcome).map(|wrong| (program.validate, wrong)) {
+    match content.spoilt(program, reading, &outcome) {
         None => {}
-        // Nothing was sent to a server yet.
-        Some((Validate::Full, wrong)) => report.verdict = Verdict::refused(wrong.status, wrong.what),
-        Some((Validate::Stream, Wrong { status, what })) => report.notes.push(format!(
-            "behind what was needed the body is wrong: {what}; the server never gets its last byte, and the client \
-             gets {status} unless an answer has begun"
-        )),
+        Some(Spoilt::Refused(wrong)) => {
+            let rule = report.verdict.rule.take();
+            report.verdict = Verdict { rule, ..Verdict::refused(wrong.status, wrong.what) };
+        }
+        Some(spoilt @ Spoilt::BrokenOff(_)) => report.notes.push(spoilt.to_string()),
     }
     Ok(report)
 }

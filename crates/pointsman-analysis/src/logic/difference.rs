@@ -143,7 +143,7 @@ pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effo
         Some(comparison) => comparison.compare(),
         None => Differences::default(),
     };
-    found.checks_otherwise = checks_otherwise;
+    found.checks_otherwise |= checks_otherwise;
     let [before, now] = [old, new].map(|side| side.program.validate);
     let looks_into_bodies = [old, new].iter().any(|side| !side.program.payloads.is_empty());
     found.validate = (before != now && looks_into_bodies).then_some((before, now));

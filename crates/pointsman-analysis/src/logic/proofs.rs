@@ -17,7 +17,7 @@ use super::question::{Analyst, Answer, Question, Way};
 use super::remembered::of_all_clients;
 use super::rooms::{Rooms, Standing, rule_may_end_unknown};
 use super::states::States;
-use crate::Effort;
+use crate::{Effort, Spoilt};
 use crate::witness::{Setting, Witness, with_subject};
 
 /// Looking whether a rule may break an assertion takes about so little.
@@ -284,6 +284,10 @@ fn broken(assertion: &Assertion, witness: Witness, analyst: &Analyst<'_>) -> Opt
         return None;
     }
     let program = analyst.program;
+    // It does not get where the rules have sent it.
+    if matches!(witness.spoilt(program, setting), Some(Spoilt::Refused(_))) {
+        return None;
+    }
     let seen = with_subject(program, &analyst.paths, &witness, setting, |subject| {
         let decision = program.decide(subject, &mut Truths::default());
         let is_broken = assertion.is_broken_by(&decision.outcome, setting.default_pool.as_deref());

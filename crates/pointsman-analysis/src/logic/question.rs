@@ -22,6 +22,7 @@ mod solving;
 mod spelled;
 mod upgrades;
 mod well_formed;
+mod whole;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub(super) use self::near::Original;
 use self::of_field::OfField;
 pub(super) use self::related::made_up;
 pub(super) use self::sampled::Seen;
+use self::whole::WholeBodies;
 use super::doubt::{Doubt, doubted};
 use super::given::Given;
 use super::lemmas::{Lemma, Lemmas};
@@ -128,6 +130,7 @@ pub(super) struct Analyst<'p> {
     always: solving::Facts,
     /// The ways in which requests come to the listener, once somebody has asked.
     arriving: Option<Arc<[Arriving]>>,
+    whole_bodies: WholeBodies,
 }
 
 impl<'p> Analyst<'p> {
@@ -164,6 +167,7 @@ impl<'p> Analyst<'p> {
             across: None,
             always: solving::Facts::always(setting),
             arriving: None,
+            whole_bodies: WholeBodies::default(),
         }
     }
 

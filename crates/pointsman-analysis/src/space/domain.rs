@@ -42,8 +42,8 @@ pub(super) struct Domain {
     pub(super) absence: Absence,
     /// Whether there can be several.
     pub(super) is_many: bool,
-    /// Whether it stands in the body, which may be at fault behind the values that are known.
-    pub(super) is_of_body: bool,
+    /// Whether something may be wrong behind the values that are known: it stands in a body.
+    pub(super) may_be_at_fault: bool,
     /// Whether a value may be too long to be known.
     pub(super) may_be_too_long: bool,
     /// Whether a value may be a truth value, or nothing that compares.
@@ -126,7 +126,7 @@ impl Domain {
                     kind,
                     absence: Usual,
                     is_many: field.is_many_valued(),
-                    is_of_body: true,
+                    may_be_at_fault: true,
                     may_be_too_long: !is_size,
                     is_json: field.may_be_boolean(),
                 }
@@ -136,7 +136,7 @@ impl Domain {
 
     fn one(kind: Kind, absence: Absence) -> Domain {
         let is_many = false;
-        Domain { kind, absence, is_many, is_of_body: false, may_be_too_long: false, is_json: false }
+        Domain { kind, absence, is_many, may_be_at_fault: false, may_be_too_long: false, is_json: false }
     }
 
     fn many(kind: Kind) -> Domain {

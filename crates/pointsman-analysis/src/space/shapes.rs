@@ -37,7 +37,7 @@ pub(super) fn solve(
         Absence::Odd => &[Length::One, Length::Many, Length::None],
         Absence::Usual => &[Length::None, Length::One, Length::Many],
     };
-    let rests: &[Option<Cause>] = if domain.is_of_body { &[None, Some(FAULT)] } else { &[None] };
+    let rests: &[Option<Cause>] = if domain.may_be_at_fault { &[None, Some(FAULT)] } else { &[None] };
     for rest in rests {
         for length in orders {
             let shape = match length {

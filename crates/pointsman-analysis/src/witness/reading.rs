@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use pointsman_http::{BodyReader, Framing, RequestHead, Version};
-use pointsman_rules::{Cause, Evidence, Program};
+use pointsman_rules::{Cause, Evidence, Program, Truths};
 use pointsman_view::{BodyPaths, Inspection, RequestView, TrustedProxies, normal_form, take_away_forwarding};
 
 use super::versions::may_be_of_http2;
 use super::{Padding, Setting, Witness};
+use crate::{Asking, Content, Spoilt};
 
 /// Of what follows in a long body so many bytes are read: more of the same makes no difference where the head says how many
 /// there are.
@@ -33,6 +34,27 @@ pub(super) fn read<T>(
     setting: &Setting,
     see: impl FnOnce(&RequestView<'_>) -> T,
 ) -> Option<T> {
+    with_head(witness, setting, |head, view| {
+        let bytes = &witness.bytes;
+        let behind = bytes.get(head.head_bytes()..).unwrap_or_default();
+        let body = Body::read(head.framing(), behind, witness.rest)?;
+        if reading.program.payloads.is_empty() {
+            return Some(see(&view));
+        }
+        let evidence = Evidence::keeping(reading.program, reading.values_max);
+        let mut inspection =
+            Inspection::new(evidence, reading.paths.clone(), head, bytes, &setting.body_options);
+        body.feed(&mut inspection, setting.held_bytes_max(), PADDING_READ_MAX);
+        Some(see(&view.with_body(inspection.evidence())))
+    })
+}
+
+/// Shows a witness as rules see its head, if it is a request.
+fn with_head<T>(
+    witness: &Witness,
+    setting: &Setting,
+    see: impl FnOnce(&RequestHead, RequestView<'_>) -> Option<T>,
+) -> Option<T> {
     let Witness { bytes, connection, .. } = witness;
     let mut head = head(witness, setting)?;
     let networks = witness.networks(setting);
@@ -48,17 +70,7 @@ pub(super) fn read<T>(
     }
     let mut scratch = Vec::new();
     let path = normal_form(head.path_and_query(bytes), setting.path_options, &mut scratch).ok()?;
-    let view = RequestView::new(&head, bytes, connection, path, trusted);
-    let behind = bytes.get(head.head_bytes()..).unwrap_or_default();
-    let body = Body::read(head.framing(), behind, witness.rest)?;
-    if reading.program.payloads.is_empty() {
-        return Some(see(&view));
-    }
-    let evidence = Evidence::keeping(reading.program, reading.values_max);
-    let mut inspection =
-        Inspection::new(evidence, reading.paths.clone(), &head, bytes, &setting.body_options);
-    body.feed(&mut inspection, setting.held_bytes_max(), PADDING_READ_MAX);
-    Some(see(&view.with_body(inspection.evidence())))
+    see(&head, RequestView::new(&head, bytes, connection, path, trusted))
 }
 
 impl Witness {
@@ -67,6 +79,23 @@ impl Witness {
     pub fn changes_protocol(&self, setting: &Setting) -> bool {
         let change = head(self, setting).and_then(|head| head.upgrade(&self.bytes, &setting.upgrades).ok());
         change.flatten().is_some()
+    }
+
+    /// What becomes of it at a listener of this setting behind the decision of these rules, if its body is wrong there.
+    #[must_use]
+    pub fn spoilt(&self, program: &Program, setting: &Setting) -> Option<Spoilt> {
+        if program.payloads.is_empty() {
+            return None;
+        }
+        with_head(self, setting, |head, view| {
+            let behind = self.bytes.get(head.head_bytes()..).unwrap_or_default();
+            let content = Content::of(head, behind, setting.hold_bytes_max);
+            let asking = Asking { program, options: &setting.body_options, head, received: &self.bytes };
+            let reading = content.read(asking, view).ok()?;
+            let decision = program.decide(&view.with_body(reading.evidence()), &mut Truths::default());
+            let outcome = decision.outcome;
+            content.spoilt(program, reading, &outcome)
+        })
     }
 }
 

@@ -23,6 +23,8 @@ struct Explained {
     /// Nothing where no rule decided, nor the final `else`.
     rule: Option<String>,
     action: Option<String>,
+    /// `refused with 400`, where the switch does so by itself, before a rule decides or behind it.
+    refused: Option<String>,
 }
 
 impl Stand {
@@ -70,13 +72,11 @@ impl Stand {
         let explained: Value = serde_json::from_str(&finished.stdout).expect("JSON");
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let decision = &explained["decision"];
-        // What is malformed behind the byte at which it was decided: all of it is here at once, and refused.
-        if !decision["refused"].is_null() {
-            return None;
-        }
         let is_refused_at_once = explained["request"].is_null();
         assert!(!is_refused_at_once, "the codec refuses it: {words:?}\n{request}\n{}", finished.output());
-        Some(Explained { rule: text(&decision["rule"]), action: text(&decision["action"]) })
+        let refused = &decision["refused"];
+        let refused = (!refused.is_null()).then(|| format!("refused with {}", refused["status"]));
+        Some(Explained { rule: text(&decision["rule"]), action: text(&decision["action"]), refused })
     }
 }
 
@@ -189,7 +189,7 @@ fn of_findings() {
                         then.rule.as_deref().is_some_and(|second| names.contains(&second)),
                         "{at} {rest}"
                     );
-                    assert_ne!(then.action, seen.action, "{at}");
+                    assert_ne!((then.action, then.refused), (seen.action, seen.refused), "{at}");
                     pairs += 1;
                 }
                 "assertion refuted" => {
@@ -226,9 +226,24 @@ fn of_differences() {
                             "{at}"
                         ),
                     }
+                    let action = way[side]["action"].as_str().expect("an action");
+                    match &seen.refused {
+                        Some(refused) => {
+                            let is_said = action.starts_with(&format!("{refused}:"))
+                                || action.contains(&refused.replace("refused with ", "on_unknown reject, "));
+                            assert!(is_said, "{refused} and not {action}, {at}");
+                        }
+                        None => assert!(!action.contains("refused with"), "{at}"),
+                    }
                     Some(seen)
                 });
                 ways_seen += usize::from(sides.iter().all(Option::is_some));
+                // What the switch refuses either way does not differ, unless a rule says so and does something beside it.
+                let all_are_refused = sides.iter().flatten().filter(|seen| seen.refused.is_some()).count() == 2;
+                let is_of_switch = ["old", "new"].iter().any(|side| {
+                    way[side]["action"].as_str().is_some_and(|action| action.starts_with("refused with"))
+                });
+                assert!(!(all_are_refused && is_of_switch), "{}: {way:#}", path.display());
             }
         }
     }

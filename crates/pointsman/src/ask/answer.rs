@@ -63,8 +63,8 @@ impl Answer {
                 Some(broken) => Kind::Yes {
                     rule: label(program, broken.rule),
                     decision: broken.decision.clone(),
-                    witness: Shown::new(&broken.witness, setting),
-                    before: broken.before.as_ref().map(|before| Shown::new(before, setting)),
+                    witness: Shown::new(&broken.witness, program, setting),
+                    before: broken.before.as_ref().map(|before| Shown::new(before, program, setting)),
                 },
                 None => Kind::Never,
             },

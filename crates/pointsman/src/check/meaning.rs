@@ -39,6 +39,8 @@ pub(crate) struct Shown {
     listener: Option<Box<str>>,
     /// What follows in its body behind what is shown.
     rest: Option<Padding>,
+    /// What becomes of it behind its decision, where its body is wrong.
+    spoilt: Option<String>,
 }
 
 /// The rule with a label; `#3` is the third, if it has none, and `else` the last block.
@@ -85,10 +87,10 @@ impl Meaning {
 
     pub(super) fn new(finding: Finding, program: &Program, setting: &Setting) -> Meaning {
         let name = |index: &RuleIndex| program.rule(*index).map(|rule| rule.label.to_string());
-        let witness = finding.witness.map(|witness| Shown::new(&witness, setting));
+        let witness = finding.witness.map(|witness| Shown::new(&witness, program, setting));
         let reasons = (!finding.doubts.is_empty()).then(|| doubt::all_to_json(&finding.doubts, program));
         let why = doubt::lines(&finding.doubts, program);
-        let before = finding.before.map(|before| Shown::new(&before, setting));
+        let before = finding.before.map(|before| Shown::new(&before, program, setting));
         let lines = finding.help.iter().cloned().chain(why).chain(witness.as_ref().map(Shown::text));
         let lines: Vec<_> = lines.chain(before.as_ref().map(Shown::text_before)).collect();
         let diagnostic = Diagnostic {
@@ -152,12 +154,13 @@ pub(crate) fn add_rest(request: &mut Value, rest: Option<Padding>) {
 }
 
 impl Shown {
-    pub(crate) fn new(witness: &Witness, setting: &Setting) -> Shown {
+    pub(crate) fn new(witness: &Witness, program: &Program, setting: &Setting) -> Shown {
         Shown {
             request: witness.to_string(),
             options: witness.explain_options(setting).to_string(),
             listener: setting.listener.clone(),
             rest: witness.rest(),
+            spoilt: witness.spoilt(program, setting).map(|spoilt| spoilt.to_string()),
         }
     }
 
@@ -167,6 +170,9 @@ impl Shown {
             object["listener"] = json!(listener);
         }
         add_rest(&mut object, self.rest);
+        if let Some(spoilt) = &self.spoilt {
+            object["note"] = json!(spoilt);
+        }
         object
     }
 
@@ -186,6 +192,7 @@ impl Shown {
             options => format!("{lead}, with `{options}`:"),
         };
         let rest = self.rest.map(|rest| format!("\n{rest}")).unwrap_or_default();
-        format!("{lead}\n{}{rest}", self.request.trim_end())
+        let note = self.spoilt.iter().map(|spoilt| format!("\nnote: {spoilt}")).collect::<String>();
+        format!("{lead}\n{}{rest}{note}", self.request.trim_end())
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pointsman_analysis::{
-    Decider, Differences, Doubt, Holds, Padding, RuleSide, Setting, Undecided, Witness,
+    Decider, Differences, Doubt, Holds, Padding, RuleSide, Setting, Spoilt, Undecided, Witness,
 };
 use pointsman_config::ChangedSetting;
 use pointsman_rules::{Audience, Colour, Decision, Outcome, Program, Stickiness, Validate, spelling};
@@ -61,6 +61,8 @@ struct Open {
 struct Way {
     rule: String,
     action: String,
+    /// What becomes of the request behind its decision.
+    spoilt: Option<String>,
 }
 
 impl Compared {
@@ -160,6 +162,11 @@ impl Compared {
             }
             if let Some(rest) = rest {
                 text.push_str(&format!("    {rest}\n"));
+            }
+            for (way, side) in [(old, "OLD"), (new, "NEW")] {
+                if let Some(spoilt) = &way.spoilt {
+                    text.push_str(&format!("  note: {side}: {spoilt}\n"));
+                }
             }
             text.push('\n');
         }
@@ -303,7 +310,13 @@ fn setting_to_json(changed: &ChangedSetting) -> Value {
 
 impl Group {
     fn to_json(&self) -> Value {
-        let way = |way: &Way| json!({ "rule": way.rule, "action": way.action });
+        let way = |way: &Way| {
+            let mut object = json!({ "rule": way.rule, "action": way.action });
+            if let Some(spoilt) = &way.spoilt {
+                object["note"] = json!(spoilt);
+            }
+            object
+        };
         let mut witness = json!({ "request": self.request, "options": self.options });
         add_rest(&mut witness, self.rest);
         json!({ "old": way(&self.old), "new": way(&self.new), "witness": witness })
@@ -320,7 +333,14 @@ impl Way {
             let audience = if changes_protocol { audience.of_change() } else { audience };
             action(program, decision, audience, side.default_pool)
         });
-        Way { rule: name(program, decider), action: action.unwrap_or_default() }
+        let rule = name(program, decider);
+        match witness.spoilt(program, setting) {
+            Some(refused @ Spoilt::Refused(_)) => Way { rule, action: refused.to_string(), spoilt: None },
+            spoilt => {
+                let spoilt = spoilt.map(|spoilt| spoilt.to_string());
+                Way { rule, action: action.unwrap_or_default(), spoilt }
+            }
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! An explanation as text for people and as JSON for programs.
 
+use pointsman_analysis::Needed;
 use pointsman_rules::{Cause, Colour, Program, ShownValue, Truth, VisitedExit, VisitedRule, spelling};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
-use super::body::Needed;
 use super::near::Near;
 use super::outcome::{Action, End, Verdict};
 use crate::check::terminal::{Style, cell};
@@ -191,7 +191,7 @@ impl Report {
             let idle = effect.idle.map(|idle| format!(", which comes to nothing: {idle}"));
             text.push_str(&format!("  with {}{}\n", line_of(&effect.action), idle.unwrap_or_default()));
         }
-        if let Some(needed) = self.needed.sentence() {
+        if let Some(needed) = super::body::sentence(&self.needed) {
             text.push_str(&format!("  {needed}\n"));
         }
         text

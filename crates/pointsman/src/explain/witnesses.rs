@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, iter};
 
-use pointsman_analysis::{Effort, RuleSide, Setting, Witness, differences, findings};
+use pointsman_analysis::{Effort, RuleSide, Setting, Spoilt, Witness, differences, findings};
 use pointsman_config::Plan;
 use pointsman_rules::{Colour, Outcome, Program, Targets, compile, mutants, spelling};
 
@@ -57,7 +57,10 @@ impl Stand<'_> {
             };
             (decision.by.label().map(str::to_owned), action, decision.effects.len())
         });
-        let (rule, action, effects) = decided.unwrap_or_else(|| panic!("{at}: no request"));
+        let (rule, mut action, mut effects) = decided.unwrap_or_else(|| panic!("{at}: no request"));
+        if let Some(Spoilt::Refused(_)) = witness.spoilt(program, &self.setting) {
+            (action, effects) = ("refused".to_owned(), 0);
+        }
         let verdict = &report.verdict;
         assert_eq!((&verdict.rule, verdict.effects.len()), (&rule, effects), "{at}");
         match &verdict.end {

@@ -3,7 +3,9 @@
 use pointsman_rules::{Block, Exit, OnUnknown, Program, Stickiness, TargetId, TargetName, Terminal};
 
 use super::RuleSide;
+use crate::Spoilt;
 use crate::logic::states::States;
+use crate::witness::{Setting, Witness};
 
 /// A rule that decides where its condition comes to one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +28,15 @@ pub(super) enum Outcome<'p> {
     DefaultPool,
 }
 
+/// Why the switch refuses a request for its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The condition of the rule ends unknown.
+    AsUnknown,
+    /// What is wrong stands behind what decides.
+    BehindDecision,
+}
+
 /// What the ends of two programs mean.
 pub(super) struct Ends<'p> {
     joint: &'p Program,
@@ -39,9 +50,24 @@ impl<'p> Ends<'p> {
         Ends { joint, sides, middle }
     }
 
-    pub(super) fn outcome(&self, end: End) -> Outcome<'p> {
+    /// The program that an end is of, and its first rule.
+    fn side(&self, end: End) -> (&RuleSide<'p>, u32) {
         let [old, new] = &self.sides;
-        let (side, first) = if end.rule < self.middle { (old, 0) } else { (new, self.middle) };
+        if end.rule < self.middle { (old, 0) } else { (new, self.middle) }
+    }
+
+    /// Why a request that comes to an end is refused there, if it is, by the switch itself.
+    pub(super) fn refusal(&self, end: End, witness: &Witness, setting: &Setting) -> Option<Refused> {
+        if self.outcome(end) == Outcome::RefusedAsUnknown {
+            return Some(Refused::AsUnknown);
+        }
+        let (side, _) = self.side(end);
+        let is_spoilt = matches!(witness.spoilt(side.program, setting), Some(Spoilt::Refused(_)));
+        is_spoilt.then_some(Refused::BehindDecision)
+    }
+
+    pub(super) fn outcome(&self, end: End) -> Outcome<'p> {
+        let (side, first) = self.side(end);
         let len = side.program.rules.len() + side.program.fallback.iter().len();
         if (end.rule - first) as usize >= len {
             return side

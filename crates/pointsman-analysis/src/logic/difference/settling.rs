@@ -1,10 +1,13 @@
 //! Whether a request comes to an end of each program, and something else becomes of it there.
 
+use pointsman_rules::Condition;
+
 use super::Comparison;
 use super::candidates::Pair;
 use super::effects::Seen;
+use super::ends::Refused;
 use crate::logic::doubt::Doubt;
-use crate::logic::question::{Answer, Question, Way};
+use crate::logic::question::{Answer, Pattern, Question, Way};
 use crate::logic::states::States;
 use crate::witness::Witness;
 
@@ -36,7 +39,7 @@ enum Sight {
     InCopyAlone,
 }
 
-impl Comparison<'_> {
+impl<'p> Comparison<'p> {
     /// Whether a request comes to both ends, and is decided otherwise.
     pub(super) fn settle(&mut self, pair: Pair) -> Verdict {
         let mut verdict = Verdict::Same;
@@ -74,6 +77,10 @@ impl Comparison<'_> {
                 Answer::Unknown(doubt) => return settled(Verdict::Unknown(doubt)),
                 Answer::Yes(witness) => *witness,
             };
+            let witness = match self.not_refused_alike(pair, witness, question, (also.as_slice(), &patterns)) {
+                Ok(witness) => witness,
+                Err(verdict) => return settled(verdict),
+            };
             if are_others {
                 return settled(Verdict::Differs(witness));
             }
@@ -89,5 +96,35 @@ impl Comparison<'_> {
             }
         }
         settled(Verdict::Unknown(Doubt::Many))
+    }
+
+    /// The request, or another one with nothing wrong in its body where both refuse this one, and one of them for what is
+    /// wrong behind the decision: what they decided makes no difference to it.
+    fn not_refused_alike(
+        &mut self,
+        pair: Pair,
+        witness: Witness,
+        question: Question,
+        (also, patterns): (&[(&'p Condition, States)], &[Pattern]),
+    ) -> Result<Witness, Verdict> {
+        if !self.refuse_alike(pair, &witness) {
+            return Ok(witness);
+        }
+        // Of others with something wrong in theirs it is not proved.
+        self.found.checks_otherwise = true;
+        match self.analyst.ask_of_whole_bodies(question, also, patterns) {
+            Answer::No(_) => Err(Verdict::Same),
+            Answer::Unknown(doubt) => Err(Verdict::Unknown(doubt)),
+            Answer::Yes(witness) if self.refuse_alike(pair, &witness) => {
+                Err(Verdict::Unknown(Doubt::Unconfirmed(Vec::new())))
+            }
+            Answer::Yes(witness) => Ok(*witness),
+        }
+    }
+
+    fn refuse_alike(&self, pair: Pair, witness: &Witness) -> bool {
+        let setting = self.analyst.setting();
+        let refusals = [pair.old, pair.new].map(|end| self.ends.refusal(end, witness, setting));
+        refusals.iter().all(Option::is_some) && refusals.contains(&Some(Refused::BehindDecision))
     }
 }

@@ -7,7 +7,7 @@ use super::SOLVED_MAX;
 use super::of_field::OfField;
 use super::related::made_up;
 use crate::Effort;
-use crate::space::{Automata, Solved, of_choices, solve, solve_present};
+use crate::space::{Automata, Solved, of_choices, solve, solve_in_whole_body, solve_present};
 use crate::wanted::{Asked, Wanted};
 use crate::witness::{Narrowed, Setting};
 
@@ -64,6 +64,7 @@ impl<'p> Analyst<'p> {
             match self.setting.narrowed(field) {
                 Narrowed::Among(choices) => return of_choices(choices, tests),
                 Narrowed::Present => solve_present,
+                Narrowed::Free if self.whole_bodies.are_asked => solve_in_whole_body,
                 Narrowed::Free => solve,
             };
         let always = self.always.of_field(field);

@@ -1,5 +1,7 @@
 //! Orders that are not in order: no server gets one whole.
 
+use pointsman_e2e::{ends, folder};
+
 use super::{
     JSON, RULES, Shop, XML, chunked_head, chunks, head, head_with, json_order_first, xml_order,
     xml_order_first,
@@ -15,7 +17,8 @@ pointsman_e2e::for_threads!(
     framing_is_broken_behind_the_decision,
     what_is_wrong_is_logged_and_counted,
     rules_may_take_what_is_wrong,
-    validated_in_full
+    validated_in_full,
+    what_happens_is_explained
 );
 
 const LARGE: usize = 300_000;
@@ -225,6 +228,33 @@ fn rules_may_take_what_is_wrong(threads: usize) {
         client.send(head_with(XML, "Transfer-Encoding: chunked\r\n"));
         client.send(chunks(body, 1));
         assert_eq!(client.response().server(), server);
+    }
+}
+
+/// `explain` says what becomes of an order that is decided and then wrong, however it comes.
+fn what_happens_is_explained(threads: usize) {
+    let body = b"<purchase><totalAmount>60000</totalAmount></nonsense>";
+    let decided = b"<purchase><totalAmount>60000</totalAmount>".len();
+    let head = head(XML, body.len());
+    let request = format!("{head}{}", String::from_utf8_lossy(body));
+    for (validate, code, said) in [
+        ("stream", 0, "the server never gets its last byte, and the client gets 400 unless an answer has begun"),
+        ("full", 1, "R1: refused with 400: XML: "),
+    ] {
+        let rules = format!("validate {validate};\n{RULES}");
+        let folder = folder(&[("a.rules", &rules), ("order.http", &request)]);
+        ends(folder.path(), &["explain", "a.rules", "order.http"], code, &[said]);
+        let shop = Shop::with(threads, &rules, |setup| setup);
+        assert_eq!(shop.post(XML, body).status(), 400);
+        let mut client = shop.client();
+        client.send([head.as_bytes(), &body[..decided]].concat());
+        let begins = usize::from(validate == "stream");
+        shop.fast.wait_for_requests(begins);
+        client.send(&body[decided..]);
+        assert_eq!(client.response().status(), 400);
+        shop.fast.wait_for_ends(begins);
+        shop.has_no_whole_order();
+        assert_eq!((shop.fast.count(), shop.standard.count()), (begins, 0), "{validate}");
     }
 }
 

@@ -260,6 +260,25 @@ fn bodies_without_a_media_type() {
     assert_eq!(of(&rule(&format!(r#"json.a == "1" && {never}"#))), (false, true));
 }
 
+/// What both refuse does not differ, whatever one of them has decided before it came to what is wrong.
+#[test]
+fn bodies_that_are_wrong_behind_what_decides() {
+    let of = |validate: &str| {
+        let rule = |label: &str, field: &str| {
+            let rule = format!("{label}: if ({field} exists) {{ routeTo(a); }} else {{ routeTo(a); }}\n");
+            program(&format!("validate {validate};\n{rule}"))
+        };
+        let (old, new) = (rule("A", "json.a"), rule("B", "json.b"));
+        let found = differences(side(&old), side(&new), &Setting::default(), Effort::new(EFFORT));
+        let groups = found.groups.iter();
+        let groups: Vec<_> = groups.map(|group| (group.old.holds, group.new.holds)).collect();
+        (groups, found.decide_alike(), found.are_none())
+    };
+    let one_side = vec![(Holds::True, Holds::Unknown), (Holds::Unknown, Holds::True)];
+    assert_eq!(of("stream"), (one_side, false, false));
+    assert_eq!(of("full"), (Vec::new(), true, false));
+}
+
 /// What is decided alike may be refused all the same, where the body is looked into.
 #[test]
 fn bodies_that_one_of_them_need_not_look_into() {
