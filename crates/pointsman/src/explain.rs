@@ -26,6 +26,7 @@ use std::sync::Arc;
 use pointsman_analysis::{Asking, Missed, Needed, Setting, Spoilt, Unread};
 use pointsman_config::Protocol;
 use pointsman_rules::{Colour, Subject, Truths};
+use pointsman_http::Refusal;
 use pointsman_view::{Connection, ConnectionView, Proxied, RequestView, TlsFacts, normal_form};
 
 use crate::check::{input, terminal};
@@ -129,7 +130,10 @@ fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> 
     let mut fits = Ok(());
     if !connection.is_trusted(place.trusted_proxies()) {
         request.take_away_forwarding(&mut notes);
-        fits = request.head.check_scheme(&request.bytes, connection.scheme());
+        fits = match setting.is_directed(&request.head, &request.bytes, &connection) {
+            true => request.head.check_scheme(&request.bytes, connection.scheme()),
+            false => Err(Refusal::Misdirected),
+        };
     }
     let changes_protocol = match fits.and_then(|()| request.settle_upgrade(&place.upgrades, &mut notes)) {
         Ok(changes_protocol) => changes_protocol,

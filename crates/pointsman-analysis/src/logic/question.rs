@@ -6,6 +6,7 @@ mod arrivals;
 mod barring;
 mod came;
 mod codings;
+mod directed;
 mod exclusions;
 mod giving_up;
 mod hops;
@@ -35,6 +36,7 @@ use self::across::Across;
 use self::arrivals::Arriving;
 use self::barring::Barring;
 use self::came::{Came, came};
+use self::directed::Directing;
 pub(super) use self::near::Original;
 use self::of_field::OfField;
 pub(super) use self::related::made_up;
@@ -131,6 +133,8 @@ pub(super) struct Analyst<'p> {
     /// The ways in which requests come to the listener, once somebody has asked.
     arriving: Option<Arc<[Arriving]>>,
     whole_bodies: WholeBodies,
+    /// Which hosts may be asked for by which names, likewise.
+    directing: Option<Arc<[Directing]>>,
 }
 
 impl<'p> Analyst<'p> {
@@ -168,6 +172,7 @@ impl<'p> Analyst<'p> {
             always: solving::Facts::always(setting),
             arriving: None,
             whole_bodies: WholeBodies::default(),
+            directing: None,
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
         return None;
     }
     let target = Target::new(sought, scheme)?;
-    let host = host(sought, &target)?;
+    let host = host(sought, &target, usual_host(sought, agreed, setting))?;
     // Only in HTTP/1.0 the Host line may be missing.
     let agreed = if host.is_none() { agreed.in_http10(sought, setting) } else { agreed };
     let version: &[u8] = if agreed.http == HttpVersion::Http10 { b"1.0" } else { b"1.1" };
@@ -72,8 +72,21 @@ fn add_hop(client: IpAddr, sought: &Sought<'_>, lines: &mut Lines) {
     }
 }
 
+/// The host of a request of which none is sought: over HTTP/2 one that may be asked for by the name of the handshake.
+fn usual_host<'s>(sought: &Sought<'s>, agreed: Agreed, setting: &Setting) -> &'s [u8] {
+    let is_of_name = agreed.http == HttpVersion::Http2 && agreed.tls.is_some();
+    let Some(names) = sought.of(&Field::TlsSni).filter(|_| is_of_name) else { return USUAL_HOST };
+    let name = names.first().and_then(text);
+    let usual = std::str::from_utf8(USUAL_HOST).unwrap_or_default();
+    match setting.hosts.serve(name.and_then(|name| std::str::from_utf8(name).ok()), usual) {
+        true => USUAL_HOST,
+        // No certificate is for an address.
+        false => name.unwrap_or(b"127.0.0.1"),
+    }
+}
+
 /// The value of the Host line; the inner nothing is no line.
-fn host(sought: &Sought<'_>, target: &Target) -> Option<Option<Vec<u8>>> {
+fn host(sought: &Sought<'_>, target: &Target, usual: &[u8]) -> Option<Option<Vec<u8>>> {
     if let Some(lines) = sought.header("host") {
         return match lines {
             [] => Some(None),
@@ -86,7 +99,7 @@ fn host(sought: &Sought<'_>, target: &Target) -> Option<Option<Vec<u8>>> {
         return Some(Some(authority.clone()));
     }
     match sought.of(&Field::Host) {
-        None => Some(Some(USUAL_HOST.to_vec())),
+        None => Some(Some(usual.to_vec())),
         Some([]) => Some(None),
         Some([OwnedValue::Text(host)]) => Some(Some(host.to_vec())),
         Some(_) => None,

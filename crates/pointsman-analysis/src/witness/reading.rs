@@ -62,6 +62,9 @@ fn with_head<T>(
     if !connection.is_trusted(trusted) {
         take_away_forwarding(&mut head);
         head.check_scheme(bytes, connection.scheme()).ok()?;
+        if !setting.is_directed(&head, bytes, connection) {
+            return None;
+        }
     }
     let change = head.upgrade(bytes, &setting.upgrades).ok()?;
     // What HTTP/2 asks for that is not granted is refused.

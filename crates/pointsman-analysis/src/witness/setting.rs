@@ -8,6 +8,7 @@ use pointsman_rules::{Field, OwnedValue};
 use pointsman_view::{BodyOptions, EncodedSlash, PathOptions};
 
 use super::handshake::Handshakes;
+use super::hosts::Hosts;
 use crate::wanted::{Values, Wanted};
 
 /// A listener, as far as it says what rules see. By default it is the one that `pointsman explain` takes for rules without
@@ -34,6 +35,8 @@ pub struct Setting {
     pub speaks_tls: Option<bool>,
     /// What its handshakes may come to, where it does.
     pub tls: Handshakes,
+    /// Which hosts it may be asked for over HTTP/2 and TLS.
+    pub hosts: Hosts,
     /// Whether peers of Unix sockets are believed when they name the client.
     pub trusts_unix: bool,
     /// Whether connections may come to Unix sockets, and have no addresses. Where that is not said, they may.
@@ -96,6 +99,7 @@ impl Default for Setting {
             proxy_header: ProxyHeader::Unsaid,
             speaks_tls: None,
             tls: Handshakes::default(),
+            hosts: Hosts::default(),
             trusts_unix: false,
             takes_unix: true,
             takes_addresses: true,

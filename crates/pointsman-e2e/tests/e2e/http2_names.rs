@@ -30,7 +30,8 @@ impl Asks<'_> {
     }
 }
 
-fn several(threads: usize, authority: &Authority) -> Setup {
+/// A listener with three certificates.
+pub(crate) fn several(threads: usize, authority: &Authority) -> Setup {
     let more = "certificates = [ { certificate = \"wild.crt\", key = \"wild.key\" }, \
                 { certificate = \"other.crt\", key = \"other.key\" } ]";
     Setup::new(threads)

@@ -2,10 +2,14 @@
 
 use std::fmt::Write as _;
 
-use pointsman_e2e::{Client, H2Client, Setup, Switch, ends, folder, read_lines, testdata};
+use pointsman_e2e::{
+    Authority, Client, H2Client, Origin, Setup, Switch, TlsClient, ends, folder, ok, read_lines, testdata,
+};
 use serde_json::Value;
 
-pointsman_e2e::for_threads!(table);
+use crate::http2_names::several;
+
+pointsman_e2e::for_threads!(table, certificates);
 
 /// A condition, and what is tried, with the sign or status of each.
 struct Row {
@@ -38,6 +42,90 @@ fn table(threads: usize) {
         assert!(failures.is_empty(), "never.txt\n{failures}");
     }
     assert!(tried > 50, "{tried}");
+}
+
+/// Conditions about names and hosts, and a request that tries: the name of its handshake, its host, and what it gets.
+const OF_CERTIFICATES: [(&str, Option<&str>, &str, &str); 9] = [
+    (
+        r#"version == "2" && tls.sni == "shop.example" && host == "other.example""#,
+        Some("shop.example"),
+        "other.example",
+        "421",
+    ),
+    (
+        r#"version == "2" && tls.sni endsWith ".wild.example" && host in ["shop.example", "wild.example"]"#,
+        Some("a.wild.example"),
+        "shop.example",
+        "421",
+    ),
+    (
+        r#"tls.alpn == "h2" && !(tls.sni exists) && host == "other.example""#,
+        None,
+        "other.example",
+        "421",
+    ),
+    (
+        r#"version == "2" && tls.sni == "other.example" && host startsWith "127.""#,
+        Some("other.example"),
+        "127.0.0.1",
+        "421",
+    ),
+    (
+        r#"version == "2" && tls.sni in ["a.wild.example", "b.wild.example"] && host == "c.wild.example""#,
+        Some("a.wild.example"),
+        "c.wild.example",
+        "+",
+    ),
+    (
+        r#"version == "2" && tls.sni == "shop.example" && host != "shop.example" && host endsWith ".example""#,
+        Some("shop.example"),
+        "www.shop.example",
+        "+",
+    ),
+    (r#"version == "2" && !(tls.sni exists) && host == "127.0.0.1""#, None, "127.0.0.1", "+"),
+    (r#"version == "2" && tls.sni == "other.example""#, Some("other.example"), "other.example", "+"),
+    // Clients of HTTP/1.1 do not share connections among hosts.
+    (r#"tls.sni == "shop.example" && host == "other.example""#, Some("shop.example"), "other.example", "421"),
+];
+
+/// A host that a connection is not for is refused; `check` knows that, and `explain` says it.
+fn certificates(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::answering("origin", ok));
+    let condition = |(condition, ..): &(&str, _, _, _)| Row { condition: (*condition).to_owned(), requests: Vec::new() };
+    let rules = rules(&OF_CERTIFICATES.iter().map(condition).collect::<Vec<_>>());
+    let setup = several(threads, &authority).pool("standard", &[&origin]).rules(&rules);
+    let folder = folder(&[]);
+    setup.write(folder.path());
+    let words = ["check", "--json", "--fail-on", "error", "pointsman.toml"];
+    let json: Value =
+        serde_json::from_str(&ends(folder.path(), &words, 0, &[]).stdout).expect("JSON");
+    let findings = json["findings"].as_array().expect("a list");
+    let switch = setup.start();
+    for (number, (condition, name, host, expected)) in OF_CERTIFICATES.into_iter().enumerate() {
+        let of_it = |finding: &&Value| finding["rule"] == format!("C{number}").as_str();
+        let codes: Vec<_> = findings.iter().filter(of_it).map(|finding| &finding["code"]).collect();
+        let is_never = codes.iter().any(|code| *code == "contradiction");
+        assert_eq!(is_never, number < 4, "{condition}: {codes:?}");
+        assert!(!codes.iter().any(|code| *code == "unknown"), "{condition}: {codes:?}");
+        let mut trust = TlsClient::new(&authority).alpn(&["h2"]);
+        if name.is_none() {
+            trust = trust.without_sni();
+        }
+        let client = switch.tls_client(&trust, name.unwrap_or("shop.example")).expect("a handshake");
+        let mut client = H2Client::begin(client);
+        client.ask(1, "GET", "/", &[(":authority", host), ("x-case", &number.to_string())]);
+        let answer = client.answer(1);
+        let seen = if answer.text() == "+" { "+".to_owned() } else { answer.status().to_string() };
+        assert_eq!(seen, expected, "{condition}");
+        let request = format!("GET / HTTP/2\nHost: {host}\nX-Case: {number}\n\n");
+        std::fs::write(folder.path().join("request"), request).expect("a writable folder");
+        let words = ["explain", "pointsman.toml", "request", "--sni", name.unwrap_or_default()];
+        let (code, said) = match expected {
+            "421" => (1, "refused with 421: the host is not served on this connection".to_owned()),
+            _ => (0, format!("C{number}: respond(200, \"+\")")),
+        };
+        ends(folder.path(), &words, code, &[&said]);
+    }
 }
 
 /// What is proved: of each row that nothing comes so, but for those that something does.

@@ -4,13 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_analysis::{ClientCertificates, Handshakes, OddFields, ProxyHeader, Setting};
+use pointsman_analysis::{ClientCertificates, Handshakes, Hosts, OddFields, ProxyHeader, Setting};
 use pointsman_config::{
     Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol, ProxyProtocol, StickyScope,
 };
 use pointsman_http::{HeadLimits, Version};
 use pointsman_rules::{Audience, Colour, Diagnostic, Outcome, Program, Severity, Targets, Terminal, draw};
-use pointsman_tls::{ClientAuth, Terms, TlsVersion};
+use pointsman_tls::{Acceptor, CertificateFacts, ClientAuth, Terms, TlsVersion};
 use pointsman_view::{BodyOptions, EncodedSlash, PathOptions, TrustedProxies};
 
 use super::options::Options;
@@ -41,6 +41,8 @@ pub(crate) struct Place {
     pub(crate) is_tls: bool,
     /// What its handshakes may come to, where it speaks TLS.
     pub(crate) handshakes: Handshakes,
+    /// What it may be asked for over HTTP/2, where it speaks TLS.
+    hosts: Hosts,
     pub(crate) proxy_header: ProxyHeader,
     /// The addresses that the listener listens on.
     pub(crate) binds: Vec<SocketAddr>,
@@ -109,6 +111,7 @@ impl Place {
             trusted_proxies,
             is_tls: false,
             handshakes: Handshakes::default(),
+            hosts: Hosts::default(),
             proxy_header: ProxyHeader::Unsaid,
             binds: Vec::new(),
             ipv6_only: false,
@@ -160,6 +163,7 @@ impl Place {
             trusted_proxies,
             is_tls: listener.is_tls(),
             handshakes: listener.tls.as_ref().map(|tls| handshakes(tls.terms())).unwrap_or_default(),
+            hosts: listener.tls.as_ref().map(hosts).unwrap_or_default(),
             proxy_header: match listener.proxy_protocol {
                 ProxyProtocol::Off => ProxyHeader::Off,
                 ProxyProtocol::Required => ProxyHeader::Required,
@@ -175,6 +179,14 @@ impl Place {
             },
         }
     }
+}
+
+/// What the certificates of a listener are for.
+fn hosts(tls: &Acceptor) -> Hosts {
+    let certificate = |facts: &CertificateFacts| (facts.fingerprint.clone(), facts.names.clone());
+    let certificates = tls.certificates().iter().map(certificate).collect();
+    let tls = tls.clone();
+    Hosts::new(certificates, move |name, host| tls.serves(name, host))
 }
 
 /// What TLS of a listener takes.
@@ -273,6 +285,7 @@ impl Place {
             // Rules by themselves say nothing of it.
             speaks_tls: (!self.listener.is_empty()).then_some(self.is_tls),
             tls: self.handshakes.clone(),
+            hosts: self.hosts.clone(),
             binds: self.binds.clone(),
             ipv6_only: self.ipv6_only,
             trusts_unix: self.trusts_unix,

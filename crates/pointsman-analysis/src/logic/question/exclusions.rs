@@ -76,17 +76,17 @@ const EXCLUSIONS: &[Exclusion] = &[
 
 /// One of the conditions, read.
 #[derive(Debug)]
-struct Part {
+pub(super) struct Part {
     program: Program,
     holds: bool,
 }
 
 impl Part {
-    fn read((condition, holds): &(&str, bool)) -> Option<Part> {
+    pub(super) fn read((condition, holds): &(&str, bool)) -> Option<Part> {
         Some(Part { program: made_up(&[condition])?, holds: *holds })
     }
 
-    fn test(&self) -> Option<&Test> {
+    pub(super) fn test(&self) -> Option<&Test> {
         match &self.program.rules.first()?.condition {
             Condition::Test(test) => Some(test),
             _ => None,
@@ -102,7 +102,7 @@ static PARTS: LazyLock<Vec<(&'static Exclusion, Vec<Part>)>> = LazyLock::new(|| 
 });
 
 /// What is known of a part where some tests come to what matters.
-enum Forced<'p> {
+pub(super) enum Forced<'p> {
     /// It is so, because of these.
     Yes(Lemma),
     /// It need not be, with these values of a field that matters.
@@ -153,7 +153,7 @@ impl<'p> Trial<'_, 'p> {
     }
 
     /// Whether a test comes to something wherever what matters of its field does.
-    fn forced(
+    pub(super) fn forced(
         &mut self,
         test: &Test,
         holds: bool,
@@ -241,7 +241,7 @@ impl<'p> Trial<'_, 'p> {
     }
 
     /// What matters of some fields.
-    fn wanted_of(&self, matters: &Matters<'p>, is_it: impl Fn(&Field) -> bool) -> Vec<Mattering<'p>> {
+    pub(super) fn wanted_of(&self, matters: &Matters<'p>, is_it: impl Fn(&Field) -> bool) -> Vec<Mattering<'p>> {
         let is_asked = |(test, states): &Mattering<'p>| {
             is_it(self.analyst.same(&test.field)) && states.wanted().is_some()
         };

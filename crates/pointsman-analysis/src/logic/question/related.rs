@@ -59,8 +59,8 @@ impl<'p> Trial<'_, 'p> {
             return Some(Try::Again);
         }
         let case = Case { sketch, matters, why };
-        let tried = self.exclude(&case, effort).or_else(|| self.change(&case, effort));
-        let tried = tried.or_else(|| self.unnamed(&case, effort));
+        let tried = self.direct(&case, effort).or_else(|| self.exclude(&case, effort));
+        let tried = tried.or_else(|| self.change(&case, effort)).or_else(|| self.unnamed(&case, effort));
         if let Some(tried) = tried.or_else(|| self.join(&case, effort)) {
             return Some(tried);
         }
