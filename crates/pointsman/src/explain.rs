@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use pointsman_analysis::{Asking, Missed, Needed, Setting, Spoilt, Unread};
 use pointsman_config::Protocol;
-use pointsman_rules::{Colour, Subject, Truths};
 use pointsman_http::Refusal;
+use pointsman_rules::{Colour, Subject, Truths};
 use pointsman_view::{Connection, ConnectionView, Proxied, RequestView, TlsFacts, normal_form};
 
 use crate::check::{input, terminal};

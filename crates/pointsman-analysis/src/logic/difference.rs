@@ -203,7 +203,7 @@ impl<'p> Comparison<'p> {
         for pair in pace::each(pairs) {
             match self.settle(pair) {
                 Verdict::Same => {}
-                Verdict::Differs(witness) => self.add(pair, witness),
+                Verdict::Differs(witness) => self.add(pair, *witness),
                 Verdict::Unknown(doubt) => self.own_up(Some(pair.old), Some(pair.new), doubt),
             }
         }

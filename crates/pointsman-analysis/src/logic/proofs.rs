@@ -17,8 +17,8 @@ use super::question::{Analyst, Answer, Question, Way};
 use super::remembered::of_all_clients;
 use super::rooms::{Rooms, Standing, rule_may_end_unknown};
 use super::states::States;
-use crate::{Effort, Spoilt};
 use crate::witness::{Setting, Witness, with_subject};
+use crate::{Effort, Spoilt};
 
 /// Looking whether a rule may break an assertion takes about so little.
 const RULES_A_STEP: usize = 8;

@@ -106,7 +106,8 @@ impl Hosts {
 impl Served {
     /// All names, each once; nothing where there are too many, or one cannot be written as a regex.
     fn slots(&self) -> Option<Vec<Slot>> {
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
         let slot = |name: &String| {
             let (plain, slot) = match name.strip_prefix("*.") {
                 Some(parent) => (parent, Slot::Wildcard(parent.to_owned())),
@@ -184,7 +185,9 @@ impl Setting {
     /// Whether a request is for the connection that it comes on. `received` is what its head was parsed from.
     #[must_use]
     pub fn is_directed(&self, head: &RequestHead, received: &[u8], connection: &Connection) -> bool {
-        let Some(tls) = connection.tls.as_ref().filter(|_| head.version() == Version::Http2) else { return true };
+        let Some(tls) = connection.tls.as_ref().filter(|_| head.version() == Version::Http2) else {
+            return true;
+        };
         let mut scratch = [0; HOST_BYTES_MAX];
         let host = normal_host(head.authority(received), &mut scratch);
         let host = host.and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
@@ -206,11 +209,13 @@ mod tests {
         let listed = certificates.iter().enumerate().map(|(number, names)| {
             (number.to_string(), names.iter().map(|name| (*name).to_owned()).collect())
         });
-        Hosts::new(listed.collect(), move |name, host| match (name.map(|name| (name, named(name))), named(host)) {
-            (Some((name, _)), _) if name == host => true,
-            (Some((_, shown)), Some(wanted)) => shown.unwrap_or(0) == wanted,
-            (Some(_), None) => false,
-            (None, wanted) => wanted.unwrap_or(0) == 0,
+        Hosts::new(listed.collect(), move |name, host| {
+            match (name.map(|name| (name, named(name))), named(host)) {
+                (Some((name, _)), _) if name == host => true,
+                (Some((_, shown)), Some(wanted)) => shown.unwrap_or(0) == wanted,
+                (Some(_), None) => false,
+                (None, wanted) => wanted.unwrap_or(0) == 0,
+            }
         })
     }
 

@@ -239,7 +239,8 @@ fn of_differences() {
                 });
                 ways_seen += usize::from(sides.iter().all(Option::is_some));
                 // What the switch refuses either way does not differ, unless a rule says so and does something beside it.
-                let all_are_refused = sides.iter().flatten().filter(|seen| seen.refused.is_some()).count() == 2;
+                let all_are_refused =
+                    sides.iter().flatten().filter(|seen| seen.refused.is_some()).count() == 2;
                 let is_of_switch = ["old", "new"].iter().any(|side| {
                     way[side]["action"].as_str().is_some_and(|action| action.starts_with("refused with"))
                 });

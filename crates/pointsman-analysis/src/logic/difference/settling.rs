@@ -17,7 +17,7 @@ const PATTERNS_MAX: usize = 64;
 /// What became of a pair.
 pub(super) enum Verdict {
     Same,
-    Differs(Witness),
+    Differs(Box<Witness>),
     Unknown(Doubt),
 }
 
@@ -77,15 +77,16 @@ impl<'p> Comparison<'p> {
                 Answer::Unknown(doubt) => return settled(Verdict::Unknown(doubt)),
                 Answer::Yes(witness) => *witness,
             };
-            let witness = match self.not_refused_alike(pair, witness, question, (also.as_slice(), &patterns)) {
+            let witness = match self.not_refused_alike(pair, witness, question, (also.as_slice(), &patterns))
+            {
                 Ok(witness) => witness,
                 Err(verdict) => return settled(verdict),
             };
             if are_others {
-                return settled(Verdict::Differs(witness));
+                return settled(Verdict::Differs(Box::new(witness)));
             }
             match self.look_at_effects(pair, &witness, look) {
-                Some(Seen::Other) => return settled(Verdict::Differs(witness)),
+                Some(Seen::Other) => return settled(Verdict::Differs(Box::new(witness))),
                 Some(Seen::OtherCopy) => return Sight::InCopyAlone,
                 Some(Seen::Same(pattern)) if pattern.is_empty() => return settled(Verdict::Same),
                 Some(Seen::Same(pattern)) if !patterns.contains(&pattern) => patterns.push(pattern),

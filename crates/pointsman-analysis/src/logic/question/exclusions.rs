@@ -241,7 +241,11 @@ impl<'p> Trial<'_, 'p> {
     }
 
     /// What matters of some fields.
-    pub(super) fn wanted_of(&self, matters: &Matters<'p>, is_it: impl Fn(&Field) -> bool) -> Vec<Mattering<'p>> {
+    pub(super) fn wanted_of(
+        &self,
+        matters: &Matters<'p>,
+        is_it: impl Fn(&Field) -> bool,
+    ) -> Vec<Mattering<'p>> {
         let is_asked = |(test, states): &Mattering<'p>| {
             is_it(self.analyst.same(&test.field)) && states.wanted().is_some()
         };

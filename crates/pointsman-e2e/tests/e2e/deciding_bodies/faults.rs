@@ -238,7 +238,11 @@ fn what_happens_is_explained(threads: usize) {
     let head = head(XML, body.len());
     let request = format!("{head}{}", String::from_utf8_lossy(body));
     for (validate, code, said) in [
-        ("stream", 0, "the server never gets its last byte, and the client gets 400 unless an answer has begun"),
+        (
+            "stream",
+            0,
+            "the server never gets its last byte, and the client gets 400 unless an answer has begun",
+        ),
         ("full", 1, "R1: refused with 400: XML: "),
     ] {
         let rules = format!("validate {validate};\n{RULES}");

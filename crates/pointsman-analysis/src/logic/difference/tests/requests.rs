@@ -10,7 +10,7 @@ use super::super::super::tests::requests::{REQUESTS, sources};
 use super::{changed, changes, compiled, decided, side};
 use crate::logic::difference::{Decider, differences};
 use crate::witness::Witness;
-use crate::{Effort, Setting};
+use crate::{Effort, Setting, Spoilt};
 
 /// What a program says of a request as the switch reads it.
 fn said(program: &Arc<Program>, request: &Witness) -> Option<(Decider, String)> {
@@ -35,6 +35,13 @@ proptest! {
         for request in REQUESTS.iter() {
             let (Some(one), Some(other)) = (said(&before, request), said(&now, request)) else { continue };
             let is_group = found.groups.iter().any(|group| (group.old, group.new) == (one.0, other.0));
+            let spoilt = [&before, &now]
+                .map(|program| matches!(request.spoilt(program, &Setting::default()), Some(Spoilt::Refused(_))));
+            // What both refuse is no difference where that is for what stands behind a decision.
+            let are_refused = [&one, &other].iter().zip(spoilt).all(|(said, spoilt)| spoilt || said.1.ends_with(" refused"));
+            if are_refused && spoilt.contains(&true) {
+                continue;
+            }
             let is_unknown = found.undecided.iter().any(|unknown| {
                 unknown.old.is_none_or(|known| known == one.0) && unknown.new.is_none_or(|known| known == other.0)
             });
