@@ -11,6 +11,10 @@
 //! time of its bad trials can no longer exceed a share of the goal's time); trials in random order at 0.90, 0.95, 1.00
 //! and 1.05 of what was found; a sweep up and down, which is then zoomed where it bends; and fresh trials at the load
 //! with the most answers, so that the peak is no lucky draw among many.
+//!
+//! What disturbs a machine for some seconds looks like a boundary. One that later trials contradict is given up, and the
+//! ramp goes on above them: a confirmation that passes in full twice, loads well above it that pass, or a client that is in
+//! control where it was not. Where that comes again and again there is no result.
 
 mod boundary;
 mod bracket;

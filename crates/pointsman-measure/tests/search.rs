@@ -133,6 +133,21 @@ fn a_capacity_of_500_is_found() {
     peak("a noisy server", Server::Noisy { capacity: 500.0, deviation: 0.02 });
 }
 
+/// Where a trial holds few requests, each says little: the load of the peak and the end of its trials are chosen among noise.
+#[test]
+fn a_capacity_of_500_is_found_in_trials_of_a_second() {
+    let goal = Goal { fine_ms: 1_000, coarse_ms: 600, warm_up_ms: 200, rate_min: 100.0, ..Goal::default() };
+    for (name, server) in [
+        ("M/D/1", Server::Deterministic { capacity: 500.0 }),
+        ("M/M/1", Server::Exponential { capacity: 500.0 }),
+    ] {
+        let found = Runs::of(name, server, &goal, 500.0, 2 * RUNS, peak_of);
+        assert!(found.near >= found.runs * 19 / 20, "{name}: {} of {} near", found.near, found.runs);
+        // Those without a result, one of a hundred, hold nothing.
+        assert!(found.covered >= found.runs * 15 / 16, "{name}: {} of {} covered", found.covered, found.runs);
+    }
+}
+
 #[test]
 fn where_latency_hardly_counts_the_sustained_rate_is_the_capacity() {
     let server = Server::Deterministic { capacity: 500.0 };
@@ -257,6 +272,90 @@ fn a_disturbance_takes_no_load_away() {
             found.peak.unwrap_or_else(|| panic!("{first}: no peak of {} trials", search.records().len()));
         assert!((485.0..=515.0).contains(&peak.answered_per_s.estimate), "{first}: {peak:?}");
     }
+}
+
+/// Nor where it comes at the ramp, at loads that nothing says the client can do.
+#[test]
+fn a_disturbance_of_the_ramp_is_no_limit_of_the_client() {
+    let server = Server::Deterministic { capacity: 500.0 };
+    let mut none = 0;
+    for length in [3, 6, 12, 24, 36] {
+        for first in 1..14 {
+            let disturbed = first..first + length;
+            let (found, search) = search(Goal::default(), u64::from(length), |trial| {
+                let control = if disturbed.contains(&trial.number) { Colour::Red } else { Colour::Green };
+                Seen { control, ..run(server, trial) }
+            });
+            let Ok(found) = found else {
+                // Where it takes too long not even the load below is left.
+                assert!(length > 10, "{length} from {first}: {found:?}");
+                none += 1;
+                continue;
+            };
+            let trials = search.records().len();
+            assert_eq!(found.sustained.limit, Limit::Server, "{length} from {first}: {trials} trials");
+            let peak = peak_of(&found);
+            assert!((485.0..=515.0).contains(&peak.estimate), "{length} from {first}: {peak:?}");
+        }
+    }
+    assert!(none <= 20, "{none} of 65 without a result");
+}
+
+/// What a search says where these trials miss the goal, whatever their load: how often the capacity, how often no result.
+fn with_stalls(
+    runs: impl Iterator<Item = u64>,
+    is_stalled: impl Fn(u64, u32) -> bool,
+) -> (usize, usize, Vec<String>) {
+    let server = Server::Deterministic { capacity: 500.0 };
+    let (mut right, mut none, mut wrong) = (0, 0, Vec::new());
+    for seed in runs {
+        let (found, search) = search(Goal::default(), seed, |trial| {
+            let seen = run(server, trial);
+            if is_stalled(seed, trial.number) { Seen { p99_us: 1_000_000, ..seen } } else { seen }
+        });
+        match found {
+            Ok(found) if (485.0..=515.0).contains(&peak_of(&found).estimate) => right += 1,
+            Ok(found) => {
+                let trials = search.records().len();
+                wrong.push(format!("{seed}: {:?}, {:?}, {trials}", found.sustained, found.peak));
+            }
+            Err(_) => none += 1,
+        }
+    }
+    (right, none, wrong)
+}
+
+/// A boundary that the trials behind it contradict is given up, and never becomes a figure.
+#[test]
+fn a_stall_is_never_taken_for_the_capacity() {
+    for (length, least) in [(2, 50), (4, 49), (8, 48), (20, 42)] {
+        // The later ones begin behind the ramp.
+        let stalled = |seed: u64, number: u32| (seed as u32..seed as u32 + length).contains(&number);
+        let (right, none, wrong) = with_stalls((2..102).step_by(2), stalled);
+        assert!(wrong.is_empty(), "{length} in a row: {wrong:#?}");
+        assert!(right >= least, "{length} in a row: {right} right, {none} without a result");
+    }
+}
+
+#[test]
+fn any_two_trials_may_stall() {
+    let stalled = |seed: u64, number: u32| {
+        let mut random = pointsman_measure::Random::new(seed ^ 0x5eed);
+        [random.below(60), random.below(60)].contains(&(number as usize))
+    };
+    let (right, none, wrong) = with_stalls(0..300, stalled);
+    assert!(wrong.is_empty() && right >= 297, "{right} right, {none} without a result: {wrong:#?}");
+}
+
+#[test]
+fn a_boundary_that_is_contradicted_is_no_result_where_few_trials_are_left() {
+    let goal = Goal { rate_min: 1_000.0, trials_max: 100, ..Goal::default() };
+    let (found, search) = search(goal, 1, |trial| {
+        let seen = run(Server::Deterministic { capacity: 1e6 }, trial);
+        let is_stalled = trial.rate_per_s > 5_000.0 && trial.phase != Phase::Sweep;
+        if is_stalled { Seen { p99_us: 1_000_000, ..seen } } else { seen }
+    });
+    assert!(matches!(found, Err(NoResult::Contradicted { .. })), "{found:?} in {}", search.records().len());
 }
 
 #[test]

@@ -58,6 +58,16 @@ impl Bracket {
         Self { goal: goal.clone(), at, low: None, high: None }
     }
 
+    /// Goes on above a load that was good, at the rate that is the ramp's next, or at this one.
+    pub(super) fn onwards(goal: &Goal, low: f64, rate: Option<f64>) -> Self {
+        let mut bracket = Self { low: Some(low), ..Self::new(goal) };
+        match rate {
+            Some(rate) => bracket.at = At::Ramp { rate, failed_once: false },
+            None => bracket.ramp_on(low),
+        }
+        bracket
+    }
+
     pub(super) fn next(&self) -> Next {
         match self.at {
             At::Ramp { rate, .. } => Next::Coarse(rate),

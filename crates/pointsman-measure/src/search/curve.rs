@@ -103,7 +103,8 @@ fn unit(values: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 }
 
 /// The load that was answered most. Of loads that reach the same to within half a per cent the greatest: there the
-/// server, not what was offered, is what limits. Neighbours are averaged, so that one lucky trial does not win.
+/// server, not what was offered, is what limits. Neighbours are averaged, so that one lucky trial does not win, and what a
+/// load was answered beyond its demand says nothing of the server: more arrivals than usual fell into its trials.
 pub(super) fn most_answered(points: &[CurvePoint]) -> Option<f64> {
     let smooth: Vec<(f64, f64)> = points
         .iter()
@@ -115,7 +116,7 @@ pub(super) fn most_answered(points: &[CurvePoint]) -> Option<f64> {
             let trials: f64 = around.iter().map(|near| f64::from(near.trials)).sum();
             let sum: f64 =
                 around.iter().map(|near| f64::from(near.trials) * near.achieved_per_s.estimate).sum();
-            (point.rate_per_s, sum / trials)
+            (point.rate_per_s, (sum / trials).min(point.rate_per_s))
         })
         .collect();
     let most = smooth.iter().map(|point| point.1).fold(0.0, f64::max);
@@ -225,6 +226,10 @@ mod tests {
         assert_eq!(most_answered(&plateau), Some(600.0));
         let hill = [400.0, 500.0, 550.0, 600.0].map(|load: f64| at(load, load.min(1_000.0 - load), 1_000));
         assert_eq!(most_answered(&hill), Some(500.0));
+        // The load below the capacity was lucky, and the others were not.
+        let lucky = [(470.0, 512.0), (520.0, 495.0), (560.0, 505.0), (600.0, 490.0)];
+        let lucky = lucky.map(|(load, achieved)| at(load, achieved, 1_000));
+        assert_eq!(most_answered(&lucky), Some(560.0));
         assert_eq!(most_answered(&[]), None);
     }
 }

@@ -46,6 +46,11 @@ pub enum NoResult {
     },
     /// Loads pass and fail without an order that a boundary could be found in.
     Unsteady,
+    /// Loads well above the boundary pass again and again.
+    Contradicted {
+        /// The last boundary, in requests per second.
+        rate_per_s: f64,
+    },
     /// The trials were used up before.
     OutOfTrials,
 }
@@ -95,9 +100,12 @@ pub(super) fn at_least(records: &[Record], load: f64, limit: Limit) -> Option<Ra
 pub(super) fn peak(records: &[Record], curve: &[CurvePoint], limit: Limit, goal: &Goal) -> Option<Rate> {
     const TRIALS_MIN: usize = 4;
     const RESOLUTION: f64 = (1.0 - curve::SAME) / 2.0;
-    let fresh: Vec<&Record> =
-        records.iter().filter(|record| record.trial.phase == Phase::Peak && record.counts()).collect();
-    let answered: Vec<f64> = fresh.iter().map(|record| record.seen.achieved_per_s).collect();
+    let of_peak = |record: &&Record| record.trial.phase == Phase::Peak;
+    // Those before it were of a boundary that has been given up.
+    let load = records.iter().rfind(of_peak)?.trial.rate_per_s;
+    let fresh = records.iter().filter(of_peak).filter(|record| record.trial.rate_per_s == load);
+    let answered: Vec<f64> =
+        fresh.filter(|record| record.counts()).map(|record| record.seen.achieved_per_s).collect();
     if answered.len() < TRIALS_MIN {
         return None;
     }
@@ -106,7 +114,7 @@ pub(super) fn peak(records: &[Record], curve: &[CurvePoint], limit: Limit, goal:
     let elsewhere = curve.iter().filter(|point| point.trials as usize >= TRIALS_MIN);
     let most = elsewhere.map(|point| point.achieved_per_s.estimate).fold(mean.estimate, f64::max);
     let answered_per_s = mean.widened(mean.low - more, (mean.high + 2.0 * more).max(most));
-    Some(Rate { answered_per_s, demanded_per_s: fresh[0].trial.rate_per_s, limit })
+    Some(Rate { answered_per_s, demanded_per_s: load, limit })
 }
 
 pub(super) fn findings(records: &[Record], goal: &Goal, sustained: Rate, random: &mut Random) -> Findings {
@@ -141,6 +149,10 @@ impl fmt::Display for NoResult {
                 write!(out, "the client is not in control at {rate_per_s:.1}/s, the least that was tried")
             }
             Self::Unsteady => out.write_str("the same loads pass and fail: no boundary could be found"),
+            Self::Contradicted { rate_per_s } => write!(
+                out,
+                "loads well above {rate_per_s:.1}/s, where most trials failed, pass: the server or the machine is not steady"
+            ),
             Self::OutOfTrials => out.write_str("the trials were used up before a boundary was found"),
         }
     }

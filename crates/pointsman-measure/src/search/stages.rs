@@ -23,6 +23,14 @@ const ROUNDS_MAX: u32 = 4;
 const WIDE: f64 = 1.0;
 /// How far the load is moved where the whole confirmation passes, or none of it.
 const MOVE: f64 = 1.12;
+/// How often a boundary is given up that later trials contradict.
+const REOPENED_MAX: u32 = 3;
+/// What a ramp and a bisection need that go on from there.
+const BRACKET: usize = 30;
+/// Trials of loads from this share of the boundary on fail, but for chance.
+const BEYOND: f64 = 1.15;
+/// So many of them say something.
+const BEYOND_TRIALS_MIN: usize = 3;
 /// Shares of the sustained demand that are swept, up and down.
 const SWEPT: [f64; 11] = [0.10, 0.25, 0.40, 0.55, 0.70, 0.80, 0.90, 1.00, 1.10, 1.20, 1.30];
 const ZOOMS: u32 = 8;
@@ -54,15 +62,39 @@ pub struct Search {
     red_tries: u32,
     /// The least load at which the client was not in control.
     client_ceiling: f64,
+    /// How often a boundary was given up.
+    reopened: u32,
+    /// The number of the first trial behind the confirmation.
+    swept_from: usize,
 }
 
 #[derive(Clone, Debug)]
 enum Stage {
     Bracket(Bracket),
-    Confirmation { queue: VecDeque<f64>, centre: f64, limit: Limit, round: u32 },
-    Sweep { queue: VecDeque<f64>, sustained: Rate },
-    Zoom { left: u32, sustained: Rate },
-    Peak { queue: VecDeque<f64>, sustained: Rate },
+    Confirmation {
+        queue: VecDeque<f64>,
+        centre: f64,
+        limit: Limit,
+        round: u32,
+    },
+    /// A load at which the client was not in control, once more: what was in its way may have passed.
+    Again {
+        rate: f64,
+        sustained: Rate,
+        is_swept: bool,
+    },
+    Sweep {
+        queue: VecDeque<f64>,
+        sustained: Rate,
+    },
+    Zoom {
+        left: u32,
+        sustained: Rate,
+    },
+    Peak {
+        queue: VecDeque<f64>,
+        sustained: Rate,
+    },
     Found(Box<Findings>),
     None(NoResult),
 }
@@ -83,6 +115,8 @@ impl Search {
             pending: None,
             red_tries: 0,
             client_ceiling: f64::INFINITY,
+            reopened: 0,
+            swept_from: 0,
         })
     }
 
@@ -154,6 +188,17 @@ impl Search {
                 queue.pop_front();
             }
             (Stage::Zoom { left, .. }, _) => *left = left.saturating_sub(1),
+            (Stage::Again { rate, sustained, .. }, Some(passed)) => {
+                let mut bracket = Bracket::onwards(&self.goal, sustained.demanded_per_s, Some(*rate));
+                bracket.saw(passed);
+                self.stage = Stage::Bracket(bracket);
+                self.client_ceiling = f64::INFINITY;
+                self.reopened += 1;
+            }
+            (Stage::Again { sustained, is_swept, .. }, None) => {
+                let (sustained, is_swept) = (*sustained, *is_swept);
+                self.go_on(sustained, is_swept);
+            }
             (Stage::Found(_) | Stage::None(_), _) => {}
         }
     }
@@ -161,7 +206,7 @@ impl Search {
     /// The next trial, through as many stages as have come to their end.
     fn plan(&mut self) -> Option<Trial> {
         loop {
-            let left = (self.goal.trials_max as usize).saturating_sub(self.records.len());
+            let left = self.left();
             let ceiling = self.client_ceiling;
             match &mut self.stage {
                 Stage::Bracket(bracket) => match bracket.next() {
@@ -177,9 +222,17 @@ impl Search {
                     Some(rate) => return Some(self.trial(Phase::Confirmation, rate)),
                     None => self.confirmed(),
                 },
+                Stage::Again { rate, .. } if left > 0 => {
+                    let rate = *rate;
+                    return Some(self.trial(Phase::Bisection, rate));
+                }
+                Stage::Again { .. } => self.advance(None),
                 Stage::Sweep { queue, sustained } => match next_of(queue, ceiling, left) {
                     Some(rate) => return Some(self.trial(Phase::Sweep, rate)),
-                    None => self.stage = Stage::Zoom { left: ZOOMS, sustained: *sustained },
+                    None => {
+                        let sustained = *sustained;
+                        self.swept(sustained);
+                    }
                 },
                 Stage::Zoom { left: zooms, sustained } => {
                     let points = curve::curve(&self.records);
@@ -189,9 +242,8 @@ impl Search {
                     match next.filter(|_| *zooms > 0 && left > PEAK_TRIALS) {
                         Some(rate) => return Some(self.trial(Phase::Zoom, rate)),
                         None => {
-                            let load = curve::most_answered(&points).unwrap_or(sustained.demanded_per_s);
-                            let queue = VecDeque::from([load; PEAK_TRIALS]);
-                            self.stage = Stage::Peak { queue, sustained: *sustained };
+                            let sustained = *sustained;
+                            self.ask_again(sustained, true);
                         }
                     }
                 }
@@ -235,7 +287,7 @@ impl Search {
         let Stage::Confirmation { centre, limit, round, .. } = self.stage else { return };
         if limit != Limit::Server {
             match found::at_least(&self.records, centre, limit) {
-                Some(sustained) => self.sweep(sustained),
+                Some(sustained) => self.ask_again(sustained, false),
                 None => self.stage = Stage::None(NoResult::ClientNotInControl { rate_per_s: centre }),
             }
             return;
@@ -246,7 +298,7 @@ impl Search {
             let at = boundary.demanded.estimate / centre;
             (CONFIRMED[0]..=CONFIRMED[CONFIRMED.len() - 1]).contains(&at)
         });
-        let left = (self.goal.trials_max as usize).saturating_sub(self.records.len());
+        let left = self.left();
         if let Some(boundary) = within {
             let is_wide = boundary.demanded.half_width_share() > WIDE * self.goal.width;
             if is_wide && round < ROUNDS_MAX && left >= RESERVED {
@@ -254,6 +306,11 @@ impl Search {
             } else {
                 self.sweep(found::sustained(&boundary));
             }
+            return;
+        }
+        // The second round that passes in full: what failed there has passed.
+        let is_false = tried > 0 && passed == tried && round > 1;
+        if is_false && self.reopen(centre * CONFIRMED[CONFIRMED.len() - 1]) {
             return;
         }
         if tried == 0 {
@@ -268,12 +325,14 @@ impl Search {
 
     /// The peak has had its trials, or needs more to be known well enough.
     fn peaked(&mut self, left: usize) {
-        let Stage::Peak { queue, sustained } = &mut self.stage else { return };
-        let sustained = *sustained;
+        let Stage::Peak { sustained, .. } = self.stage else { return };
+        if self.is_given_up(&sustained) {
+            return;
+        }
         let findings = found::findings(&self.records, &self.goal, sustained, &mut self.random);
         let is_wide = |rate: &Rate| rate.answered_per_s.half_width_share() > WIDE * self.goal.width;
         let of_peak = |record: &&Record| record.trial.phase == Phase::Peak;
-        let tried = self.records.iter().filter(of_peak).count();
+        let tried = self.records[self.swept_from..].iter().filter(of_peak).count();
         match findings.peak.as_ref().filter(|peak| is_wide(peak)) {
             // Above what the client can do nothing more is tried, and the interval stays wide.
             Some(peak)
@@ -281,10 +340,79 @@ impl Search {
                     && left >= PEAK_TRIALS
                     && peak.demanded_per_s < self.client_ceiling =>
             {
-                queue.extend([peak.demanded_per_s; PEAK_TRIALS]);
+                let queue = VecDeque::from([peak.demanded_per_s; PEAK_TRIALS]);
+                self.stage = Stage::Peak { queue, sustained };
             }
             _ => self.stage = Stage::Found(Box::new(findings)),
         }
+    }
+
+    /// The sweep has been run: unless it contradicts the boundary, the curve is zoomed.
+    fn swept(&mut self, sustained: Rate) {
+        if !self.is_given_up(&sustained) {
+            self.stage = Stage::Zoom { left: ZOOMS, sustained };
+        }
+    }
+
+    /// Before the limit is taken for the client's, a load above it is tried once more.
+    fn ask_again(&mut self, sustained: Rate, is_swept: bool) {
+        if sustained.limit == Limit::Client && self.may_reopen() {
+            let rate = self.client_ceiling.min(sustained.demanded_per_s * MOVE).min(self.goal.rate_max);
+            self.stage = Stage::Again { rate, sustained, is_swept };
+        } else {
+            self.go_on(sustained, is_swept);
+        }
+    }
+
+    /// To the sweep, or from behind it to the peak.
+    fn go_on(&mut self, sustained: Rate, is_swept: bool) {
+        if !is_swept {
+            self.sweep(sustained);
+            return;
+        }
+        let points = curve::curve(&self.records);
+        let load = curve::most_answered(&points).unwrap_or(sustained.demanded_per_s);
+        self.stage = Stage::Peak { queue: VecDeque::from([load; PEAK_TRIALS]), sustained };
+    }
+
+    /// Whether trials behind the confirmation contradict the boundary, because most of those well above it pass: a stall of
+    /// the machine may have stood where it seemed to be. Then the search goes on above them, or there is no result.
+    fn is_given_up(&mut self, sustained: &Rate) -> bool {
+        let least = BEYOND * sustained.demanded_per_s;
+        let beyond: Vec<&Record> = self.records[self.swept_from..]
+            .iter()
+            .filter(|record| record.counts() && record.trial.rate_per_s >= least)
+            .collect();
+        let passed = beyond.iter().filter(|record| record.passed());
+        let (count, greatest) =
+            passed.fold((0, 0.0), |(count, most), record| (count + 1, record.trial.rate_per_s.max(most)));
+        if sustained.limit != Limit::Server || beyond.len() < BEYOND_TRIALS_MIN || count * 2 <= beyond.len() {
+            return false;
+        }
+        if !self.reopen(greatest) {
+            self.stage = Stage::None(NoResult::Contradicted { rate_per_s: sustained.demanded_per_s });
+        }
+        true
+    }
+
+    /// Gives a boundary up: the ramp goes on above a load that passed. Not where that has been done too often, or too few
+    /// trials are left.
+    fn reopen(&mut self, low: f64) -> bool {
+        if !self.may_reopen() {
+            return false;
+        }
+        self.reopened += 1;
+        self.stage = Stage::Bracket(Bracket::onwards(&self.goal, low.min(self.goal.rate_max), None));
+        true
+    }
+
+    fn may_reopen(&self) -> bool {
+        self.reopened < REOPENED_MAX && self.left() >= BRACKET + RESERVED
+    }
+
+    /// How many trials there may still be.
+    fn left(&self) -> usize {
+        (self.goal.trials_max as usize).saturating_sub(self.records.len())
     }
 
     /// How many confirmations around a load passed, of how many that count.
@@ -315,6 +443,7 @@ impl Search {
         let up = SWEPT.into_iter().map(|share| share * sustained.demanded_per_s);
         let mut loads: Vec<f64> = up.filter(|load| *load <= self.goal.rate_max).collect();
         loads.extend(loads.clone().into_iter().rev());
+        self.swept_from = self.records.len();
         self.stage = Stage::Sweep { queue: loads.into(), sustained };
     }
 }

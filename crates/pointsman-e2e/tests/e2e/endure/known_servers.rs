@@ -78,10 +78,12 @@ fn a_capacity_is_found(service: &str, saved_per_s: f64) {
     for (seed, (is_result, run)) in found.iter().enumerate() {
         let (sustained, peak) = (&run["outcome"]["result"]["sustained"], &run["outcome"]["result"]["peak"]);
         tell(&format!(
-            "{service} {}: result {is_result}, sustained {}, peak {}, {} trials in {:.0} s",
+            "{service} {}: result {is_result}, limit {}, sustained {}, peak {} at {}, {} trials in {:.0} s",
             seed + 1,
+            sustained["limit"],
             sustained["answered"],
             peak["answered"],
+            peak["demanded"],
             run["outcome"]["trials"].as_array().map_or(0, Vec::len),
             number(&run["outcome"]["seconds"]),
         ));
