@@ -1,6 +1,6 @@
 //! Rules at run time: shown, checked, compared, published, restored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,8 +26,9 @@ impl SwitchPages {
         };
         let mut rules = self.metrics.rules_of(listener);
         // In the order of the text, and behind them what no rule decided.
-        let place = |label: &str| set.program.rules.iter().position(|rule| &*rule.label == label);
-        rules.sort_by_key(|counts| place(&counts.rule).unwrap_or(usize::MAX));
+        let labels = set.program.rules.iter().map(|rule| &*rule.label);
+        let places: HashMap<&str, usize> = labels.zip(0..).collect();
+        rules.sort_by_key(|counts| places.get(&*counts.rule).copied().unwrap_or(usize::MAX));
         let rules = rules.into_iter().map(|RuleCounts { rule, hits, outcomes }| {
             let mut shown = outcomes_json(outcomes);
             (shown["rule"], shown["hits"]) = (json!(rule), json!(hits));
