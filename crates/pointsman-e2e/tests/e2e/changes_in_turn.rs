@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread::{JoinHandle, spawn};
@@ -21,6 +22,7 @@ pointsman_e2e::for_threads!(
     files_that_change_while_they_are_read,
     an_upgrade_waits_for_a_publication,
     who_waits_behind_an_upgrade_is_told,
+    an_upgrade_that_overtakes_a_reload,
     the_end_waits_for_nobody,
     not_too_many_wait
 );
@@ -80,8 +82,13 @@ impl Reading {
 
 impl Stand {
     fn new(threads: usize) -> Option<Self> {
+        Self::of(Setup::new(threads))
+    }
+
+    /// The same with more of the process, or of the first listener.
+    fn of(setup: Setup) -> Option<Self> {
         let (slow, origins) = (Slow::new()?, [Origin::new("sa"), Origin::new("sb")]);
-        let setup = Setup::new(threads).rules(TO_A).pool("a", &[&origins[0]]).pool("b", &[&origins[1]]);
+        let setup = setup.rules(TO_A).pool("a", &[&origins[0]]).pool("b", &[&origins[1]]);
         let setup = setup.with_token().another_listener("slow");
         let setup = setup.listener(&format!("rules = \"{}\"", slow.path.display()));
         let starting = spawn(move || setup.start());
@@ -264,6 +271,32 @@ fn who_waits_behind_an_upgrade_is_told(threads: usize) {
     stand.slow.is_read().goes_on();
     stand.switch.follows_upgrade();
     assert_eq!(stand.switch.get("/").server(), "sb");
+}
+
+/// A service manager that was told of a reload hears of its end, also where another process serves before that.
+fn an_upgrade_that_overtakes_a_reload(threads: usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manager = UnixDatagram::bind(folder.path().join("notify")).expect("a writable folder");
+    manager.set_read_timeout(Some(PATIENCE)).expect("open");
+    let hears = || {
+        let mut text = [0; 1024];
+        let bytes = manager.recv(&mut text).expect("it says something");
+        String::from_utf8_lossy(&text[..bytes]).into_owned()
+    };
+    let line = format!("export NOTIFY_SOCKET={}/notify", folder.path().display());
+    let Some(mut stand) = Stand::of(Setup::new(threads).after(&line)) else { return };
+    assert!(hears().starts_with("READY=1\n"));
+    stand.switch.signal("USR2");
+    let successor = stand.slow.is_read();
+    let _client = stand.send("POST", &format!("{RULES}/validate"), "", TO_A);
+    let _reading = stand.slow.is_read();
+    stand.switch.signal("HUP");
+    assert!(hears().starts_with("RELOADING=1\n"));
+    successor.goes_on();
+    stand.switch.follows_upgrade();
+    let main = format!("MAINPID={}\n", stand.switch.id());
+    let heard: Vec<_> = std::iter::repeat_with(hears).take_while(|text| !text.starts_with(&main)).collect();
+    assert!(heard.contains(&"READY=1\nSTATUS=serving\n".to_owned()), "{heard:?}");
 }
 
 /// The process ends, and leaves what it read for behind as it was.

@@ -248,6 +248,10 @@ async fn until_told_to_end(
             succession.begin(&switch.borrow());
         }
         if let Some(successor) = succession.ready() {
+            if own.is_owed() {
+                // It would wait for the end of a reload that the new process has no need of, and knows nothing of.
+                waits.service.has_reloaded(false);
+            }
             waits.service.is_replaced(successor);
             return Ends::Replaced;
         }
@@ -334,6 +338,11 @@ impl OwnReloads {
 
     fn are_under_way(&self) -> bool {
         self.state.borrow().begun > 0
+    }
+
+    /// Whether somebody is still to be told of their end.
+    fn is_owed(&self) -> bool {
+        self.state.borrow().is_told
     }
 
     /// Whether the last one was refused, where all are over and somebody is to be told.
