@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread::{JoinHandle, spawn};
 
-use pointsman_e2e::{ADMIN_TOKEN, Client, Origin, PATIENCE, Setup, Switch, tool};
+use pointsman_e2e::{ADMIN_TOKEN, Authority, Client, Origin, PATIENCE, Pair, Setup, Switch, tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -20,6 +20,7 @@ pointsman_e2e::for_threads!(
     a_reload_comes_behind_a_publication,
     a_publication_finds_what_a_reload_has_changed,
     files_that_change_while_they_are_read,
+    a_certificate_that_changes_while_it_is_read,
     an_upgrade_waits_for_a_publication,
     who_waits_behind_an_upgrade_is_told,
     an_upgrade_that_overtakes_a_reload,
@@ -75,8 +76,12 @@ impl Slow {
 }
 
 impl Reading {
-    fn goes_on(mut self) {
-        self.0.write_all(TO_A.as_bytes()).expect("it is read");
+    fn goes_on(self) {
+        self.finds(TO_A);
+    }
+
+    fn finds(mut self, rules: &str) {
+        self.0.write_all(rules.as_bytes()).expect("it is read");
     }
 }
 
@@ -103,6 +108,20 @@ impl Stand {
 
     fn file(&self) -> String {
         std::fs::read_to_string(self.switch.folder().join("shop.rules")).expect("it is there")
+    }
+
+    /// The certificate of the first listener and its key, as they stand in their files.
+    fn pair(&self) -> (String, String) {
+        let [certificate, key] = ["shop.crt", "shop.key"]
+            .map(|name| std::fs::read_to_string(self.switch.folder().join(name)).expect("it is there"));
+        (certificate, key)
+    }
+
+    /// Writes another one beside the switch.
+    fn write_pair(&self, pair: &Pair) {
+        for (name, text) in [("shop.key", &pair.key), ("shop.crt", &pair.certificate)] {
+            std::fs::write(self.switch.folder().join(name), text).expect("a writable folder");
+        }
     }
 
     /// Sends rules to be published in the place of this version; its answer comes in a thread.
@@ -236,6 +255,37 @@ fn files_that_change_while_they_are_read(threads: usize) {
         (stand.file().as_str(), stand.version(), stand.switch.get("/").server()),
         (theirs, version, "sa")
     );
+}
+
+/// One that does not come to serve leaves the files as they were, and as somebody else has written them meanwhile.
+fn a_certificate_that_changes_while_it_is_read(threads: usize) {
+    let authority = Authority::new("one");
+    let [before, ours, theirs] = [(); 3].map(|()| authority.server(&["shop.example"]));
+    for (is_cut, meanwhile) in [(false, None), (true, None), (false, Some(&theirs)), (true, Some(&theirs))] {
+        let Some(mut stand) = Stand::of(Setup::new(threads).tls(&before, "")) else { return };
+        let all = stand.switch.admin_shows("/api/v1/certificates");
+        let id = all["certificates"][0]["id"].as_str().expect("an id");
+        let sent = format!("{}{}", ours.certificate, ours.key);
+        let put = stand.ask("PUT", &format!("/api/v1/certificates/{id}"), "If-Match: *\r\n", &sent);
+        let reading = stand.slow.is_read();
+        assert_eq!(stand.pair(), (ours.certificate.clone(), ours.key.clone()));
+        meanwhile.into_iter().for_each(|pair| stand.write_pair(pair));
+        if is_cut {
+            stand.switch.signal("TERM");
+            assert_eq!(stand.switch.wait_for_exit(), Some(0));
+        } else {
+            reading.finds("R1: { routeTo(nowhere); }\n");
+            let (status, said) = put.join().expect("an answer");
+            assert_eq!(status, 422, "{said}");
+        }
+        let stays = meanwhile.unwrap_or(&before);
+        assert_eq!(stand.pair(), (stays.certificate.clone(), stays.key.clone()), "{is_cut}");
+        let line = "certificate not written back file=";
+        match meanwhile {
+            Some(_) => assert!(stand.switch.wait_for_line(line).contains("it has changed since")),
+            None => assert!(!stand.switch.said().contains(line), "{}", stand.switch.said()),
+        }
+    }
 }
 
 /// The new process begins with what was published.

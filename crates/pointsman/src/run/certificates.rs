@@ -2,7 +2,7 @@
 //!
 //! Invariant: whenever the process or the machine stops, what stands in the two files belongs together. A key file may
 //! hold several keys, of which the certificate's own is taken, so the new key is written beside the old one before
-//! the certificate, and the old one is taken away behind it.
+//! the certificate, and the old one is taken away behind it. What somebody else writes there meanwhile is never written over.
 
 use std::fs;
 use std::io;
@@ -14,6 +14,7 @@ use pointsman_config::{Plan, changed_file};
 use pointsman_tls::{CertificateFacts, CertificateFiles, Sent, ShownTo, TlsError, check_pair, split_pem};
 
 use super::history::By;
+use super::notice;
 use super::publishing::write;
 use super::reloads::{Refused, Reloaded, Reloads};
 use super::turns::Turn;
@@ -110,7 +111,7 @@ impl Reloads {
         written.is_over = true;
         reloaded.or_else(|why| {
             // Where that fails, too, the files hold one pair or the other, and the next reload takes it.
-            before.write(&files, &new).map_err(Unreplaced::Unwritable)?;
+            before.write_back(&files, &new).map_err(Unreplaced::Unwritable)?;
             Err(why)
         })
     }
@@ -128,7 +129,10 @@ impl Drop for Written<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             // As above, where it fails.
-            let (Ok(()) | Err(_)) = self.before.write(self.files, self.new);
+            if let Err(error) = self.before.write_back(self.files, self.new) {
+                let file = self.files.certificate.display();
+                notice::error(&format!("certificate not written back file={file}: {error}"));
+            }
         }
     }
 }
@@ -159,14 +163,46 @@ impl Texts {
     /// Writes them in the place of others.
     fn write(&self, files: &CertificateFiles, before: &Texts) -> io::Result<()> {
         if is_one_file(&files.certificate, &files.key)? {
-            return write(&files.certificate, [&self.certificate[..], &self.key].concat());
+            return write(&files.certificate, self.in_one());
         }
         if self.key == before.key {
             return write(&files.certificate, &self.certificate);
         }
-        write(&files.key, [&before.key[..], b"\n", &self.key].concat())?;
+        write(&files.key, self.behind(before))?;
         write(&files.certificate, &self.certificate)?;
         write(&files.key, &self.key)
+    }
+
+    /// Writes them again in the place of what was written there, `new`, or of a part of it. Where somebody else has
+    /// written since, that stays, and it is said.
+    fn write_back(&self, files: &CertificateFiles, new: &Texts) -> io::Result<()> {
+        if let Some(theirs) = new.changed(files, self)? {
+            let file = theirs.display();
+            notice::warn(&format!("certificate not written back file={file}: it has changed since"));
+            return Ok(());
+        }
+        self.write(files, new)
+    }
+
+    /// A file that holds neither what stood there `before` nor what these write in its place.
+    fn changed<'f>(&self, files: &'f CertificateFiles, before: &Texts) -> io::Result<Option<&'f Path>> {
+        let now = Texts::read(files)?;
+        let is_one = is_one_file(&files.certificate, &files.key)?;
+        let new = if is_one { self.in_one() } else { self.certificate.clone() };
+        if ![&new, &before.certificate].contains(&&now.certificate) {
+            return Ok(Some(files.certificate.as_path()));
+        }
+        let is_ours = is_one || [&self.key, &before.key, &self.behind(before)].contains(&&now.key);
+        Ok((!is_ours).then_some(files.key.as_path()))
+    }
+
+    fn in_one(&self) -> Vec<u8> {
+        [&self.certificate[..], &self.key].concat()
+    }
+
+    /// Both keys, while the certificate is replaced.
+    fn behind(&self, before: &Texts) -> Vec<u8> {
+        [&before.key[..], b"\n", &self.key].concat()
     }
 }
 
