@@ -1,5 +1,6 @@
 //! Who may ask what.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use pointsman_config::Admin;
@@ -23,6 +24,51 @@ pub(crate) struct Asked<'a> {
     pub(crate) shown: Option<&'a [CertificateFacts]>,
     /// Whether it comes from the loopback.
     pub(crate) is_local: bool,
+}
+
+/// What somebody has shown to be allowed what they ask: to be looked at again where that has waited, since whoever is known
+/// may be others by then.
+pub struct Credentials {
+    needs: Needs,
+    authorization: Option<String>,
+    certificate: Option<String>,
+    is_local: bool,
+}
+
+impl Credentials {
+    pub(crate) fn of(asked: &Asked<'_>, needs: Needs) -> Credentials {
+        Credentials {
+            needs,
+            authorization: asked.authorization.map(str::to_owned),
+            certificate: asked.certificate.map(str::to_owned),
+            is_local: asked.is_local,
+        }
+    }
+
+    /// Whether it is still allowed under these settings.
+    ///
+    /// # Errors
+    /// The answer that it is not: 401, or 403 where nobody is known any more.
+    pub fn check(&self, admin: Option<&Admin>) -> Result<(), Page> {
+        let asked = Asked {
+            method: "",
+            path: "",
+            host: None,
+            origin: None,
+            authorization: self.authorization.as_deref(),
+            certificate: self.certificate.as_deref(),
+            shown: None,
+            is_local: self.is_local,
+        };
+        check_identity(self.needs, &asked, admin)
+    }
+}
+
+impl fmt::Debug for Credentials {
+    /// Without the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("needs", &self.needs).finish_non_exhaustive()
+    }
 }
 
 /// What whoever asks may do, or the answer that they may not.
@@ -240,6 +286,7 @@ mod tests {
     #[test]
     fn every_route_asks_who_it_is() {
         let (with, without) = (admin("token_file = \"tokens\""), admin(""));
+        let other = admin_of_certificates();
         let good = format!("Bearer {TOKEN}");
         let wrong = [
             "",
@@ -257,6 +304,14 @@ mod tests {
             for is_local in [true, false] {
                 let asked = Asked { is_local, ..asked };
                 let is_free = is_local && !changes;
+                let shown = Asked { authorization: Some(&good), ..asked };
+                let again = |admin: Option<&Admin>| {
+                    let checked = Credentials::of(&shown, route.needs).check(admin);
+                    checked.map_or_else(|page| page.status(), |()| 200)
+                };
+                assert_eq!(again(Some(&with)), 200, "{asked:?}");
+                assert_eq!(again(Some(&other)), if is_free { 200 } else { 401 }, "{asked:?}");
+                assert_eq!(again(None), if is_free { 200 } else { 403 }, "{asked:?}");
                 for given in wrong.iter().copied().map(Some).chain([None]) {
                     let asked = Asked { authorization: given, ..asked };
                     assert_eq!(status(&asked, Some(&with)), if is_free { 200 } else { 401 }, "{asked:?}");

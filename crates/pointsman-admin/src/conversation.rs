@@ -10,7 +10,7 @@ use pointsman_telemetry::DateLine;
 use pointsman_tls::Acceptor;
 use tokio::io::AsyncWriteExt;
 
-use crate::access::{Asked, admit, identity, may_read};
+use crate::access::{Asked, Credentials, admit, identity, may_read};
 use crate::audit::Audit;
 use crate::page::Page;
 use crate::places::Place;
@@ -203,7 +203,9 @@ fn judge(head: &RequestHead, received: &[u8], client: &Client, pages: &dyn Pages
     heard.asked = route.and_then(|route| {
         let query = route.query(query).map_err(|fault| Page::problem(400, fault))?;
         let names = route.names_in(path).unwrap_or_default();
-        Ok(Request { call: route.call, names, query, if_match, body: Vec::new(), who: who.clone() })
+        let credentials = Credentials::of(&asked, route.needs);
+        let (call, body, who) = (route.call, Vec::new(), who.clone());
+        Ok(Request { call, names, query, if_match, body, who, credentials })
     });
     heard.who = who;
     heard.origin = origin.filter(|origin| may_read(origin, admin.as_deref()));

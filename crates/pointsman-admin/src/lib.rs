@@ -32,6 +32,7 @@ use pointsman_net::{
 use crate::conversation::{Incoming, converse};
 use crate::places::Places;
 
+pub use access::Credentials;
 pub use audit::{Audit, word};
 pub use page::Page;
 pub use route::Call;
@@ -70,6 +71,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The name of the token, or the subject of the client certificate; absent where somebody reads without either.
     pub who: Option<String>,
+    /// What they have shown: it was enough when the request came.
+    pub credentials: Credentials,
 }
 
 impl Request {

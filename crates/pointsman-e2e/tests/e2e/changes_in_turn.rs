@@ -19,6 +19,7 @@ pointsman_e2e::for_threads!(
     the_second_of_two_publications_is_told,
     a_reload_comes_behind_a_publication,
     a_publication_finds_what_a_reload_has_changed,
+    a_token_that_is_taken_away_meanwhile,
     files_that_change_while_they_are_read,
     a_certificate_that_changes_while_it_is_read,
     an_upgrade_waits_for_a_publication,
@@ -237,6 +238,31 @@ fn a_publication_finds_what_a_reload_has_changed(threads: usize) {
     assert_eq!((status, &said["rules_version"]), (412, &stand.version().into()), "{said}");
     assert_ne!(stand.version(), version);
     assert_eq!((stand.file().as_str(), stand.switch.get("/").server()), (TO_B, "sb"));
+}
+
+/// Who waits behind a reload that takes their token away changes nothing any more, and has nothing read.
+fn a_token_that_is_taken_away_meanwhile(threads: usize) {
+    let Some(stand) = Stand::new(threads) else { return };
+    let version = stand.version();
+    let tokens = "other 00c1d2e3f4a5968778695a4b3c2d1e0f\n";
+    std::fs::write(stand.switch.folder().join("admin.token"), tokens).expect("a writable folder");
+    let reloaded = stand.ask("POST", "/api/v1/reload", "", "");
+    let reading = stand.slow.is_read();
+    let published = stand.publish(&version, TO_B);
+    let validated = stand.ask("POST", &format!("{RULES}/validate"), "", TO_B);
+    assert_eq!(stand.version(), version);
+    reading.goes_on();
+    assert_eq!(reloaded.join().expect("an answer").0, 200);
+    for asked in [published, validated] {
+        let (status, said) = asked.join().expect("an answer");
+        assert_eq!(status, 401, "{said}");
+    }
+    assert_eq!((stand.file().as_str(), stand.switch.get("/").server()), (TO_A, "sa"));
+    // It was known when it came.
+    stand.switch.errors().wait_for("an audit line", |line| {
+        let is_it = line.starts_with("audit who=deploy ") && line.contains(" method=PUT ");
+        (is_it && line.contains(" status=401 ")).then_some(())
+    });
 }
 
 /// What somebody writes while a publication is read is not overwritten.

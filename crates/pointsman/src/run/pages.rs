@@ -150,7 +150,7 @@ impl SwitchPages {
         let colour = colour(request);
         let by = By::now(request.who.as_deref().unwrap_or("-"), "the files were read again");
         self.reloads.reopen_log();
-        let turn = self.turn().await?;
+        let turn = self.turn(request).await?;
         match self.reloads.reload(&turn, by).await {
             Ok(reloaded) => Ok(Page::json(&json!({
                 "version": 1,

@@ -31,7 +31,7 @@ impl SwitchPages {
 
     /// Another one in its place.
     pub(super) async fn replace_certificate(&self, request: &Request) -> Result<Page, Page> {
-        let turn = self.turn_to_change().await?;
+        let turn = self.turn_to_change(request).await?;
         let old = self.certificate_of(request.name()).ok_or_else(no_certificate)?;
         seen(request, "fingerprint", &old.facts.fingerprint)?;
         let who = request.who.as_deref().unwrap_or("-");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pointsman_admin::{Page, Request};
+use pointsman_admin::{Page, Pages, Request};
 use pointsman_config::Colour;
 use serde_json::{Map, json};
 
@@ -53,8 +53,8 @@ pub(super) fn unpublished(why: &Unpublished, path: &Path) -> Page {
 }
 
 impl SwitchPages {
-    /// Waits for a turn to change something, or to have it read.
-    pub(super) async fn turn(&self) -> Result<Turn, Page> {
+    /// Waits for a turn to change something, or to have it read, for who may still ask for it by then.
+    pub(super) async fn turn(&self, request: &Request) -> Result<Turn, Page> {
         let Some(turn) = self.reloads.turns.take_if_few() else {
             return Err(Page::problem(
                 503,
@@ -62,12 +62,13 @@ impl SwitchPages {
             ));
         };
         turn.comes().await;
+        request.credentials.check(self.settings().as_deref())?;
         Ok(turn)
     }
 
     /// The same for what is to last, which may be refused by then.
-    pub(super) async fn turn_to_change(&self) -> Result<Turn, Page> {
-        let turn = self.turn().await?;
+    pub(super) async fn turn_to_change(&self, request: &Request) -> Result<Turn, Page> {
+        let turn = self.turn(request).await?;
         match self.reloads.is_free() {
             Ok(()) => Ok(turn),
             Err(refused) => Err(self.refused(&refused, Colour::Never)),

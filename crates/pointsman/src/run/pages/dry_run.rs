@@ -52,7 +52,7 @@ impl SwitchPages {
     /// Begins one with other rules for a listener.
     pub(super) async fn begin_dry_run_of_rules(&self, mut request: Request) -> Result<Page, Page> {
         self.may_begin()?;
-        let turn = self.turn().await?;
+        let turn = self.turn(&request).await?;
         let unfit = |unfit| self.unfit(unfit, colour(&request));
         let set = self.reloads.rules_of(request.name()).map_err(unfit)?;
         if request.if_match.is_some() {

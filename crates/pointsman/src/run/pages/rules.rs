@@ -51,7 +51,10 @@ impl SwitchPages {
     /// Other rules in their place, if those are still what the client thinks.
     pub(super) async fn publish_rules(&self, mut request: Request) -> Result<Page, Page> {
         let dry_run = request.says("dry_run");
-        let turn = if dry_run { self.turn().await? } else { self.turn_to_change().await? };
+        let turn = match dry_run {
+            true => self.turn(&request).await?,
+            false => self.turn_to_change(&request).await?,
+        };
         let unfit = |unfit| self.unfit(unfit, colour(&request));
         let version = self.reloads.rules_of(request.name()).map_err(unfit)?.version();
         if !dry_run || request.if_match.is_some() {
@@ -66,7 +69,7 @@ impl SwitchPages {
 
     /// What is wrong with rules.
     pub(super) async fn validate_rules(&self, mut request: Request) -> Result<Page, Page> {
-        let turn = self.turn().await?;
+        let turn = self.turn(&request).await?;
         let draft = self.draft(&turn, &mut request).await?;
         let shown = json!({
             "version": 1,
@@ -79,7 +82,7 @@ impl SwitchPages {
 
     /// What rules would decide otherwise.
     pub(super) async fn compare_rules(&self, mut request: Request) -> Result<Page, Page> {
-        let turn = self.turn().await?;
+        let turn = self.turn(&request).await?;
         let draft = self.draft(&turn, &mut request).await?;
         Ok(self.compared(turn, draft, &request).await)
     }
@@ -112,7 +115,7 @@ impl SwitchPages {
 
     /// Rules that have served serve again.
     pub(super) async fn restore_version(&self, request: &Request) -> Result<Page, Page> {
-        let turn = self.turn_to_change().await?;
+        let turn = self.turn_to_change(request).await?;
         let found = {
             let history = self.reloads.history.borrow();
             let version = request.name().parse().ok().and_then(|number| history.version(number));

@@ -82,7 +82,7 @@ impl SwitchPages {
     /// A server more, less, or with other keys, in the configuration.
     pub(super) async fn change_server(&self, request: &Request) -> Result<Page, Page> {
         let [pool, server] = &request.names[..] else { return Err(no_server()) };
-        let turn = self.turn_to_change().await?;
+        let turn = self.turn_to_change(request).await?;
         let source = self.reloads.source.borrow().clone();
         seen(request, "configuration_version", &version(&source))?;
         let edit = edit_of(request)?;
