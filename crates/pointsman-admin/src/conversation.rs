@@ -52,6 +52,32 @@ pub(crate) struct Incoming {
     pub(crate) tls: Option<Acceptor>,
 }
 
+/// The audit line of a request, which is due: where the switch ends before there is an answer it says that.
+struct Due<'a> {
+    pages: &'a dyn Pages,
+    who: Option<&'a str>,
+    from: SocketAddr,
+    method: &'a str,
+    target: &'a str,
+    is_kept: bool,
+}
+
+impl Due<'_> {
+    fn keep(&mut self, status: u16, refusal: Option<&str>) {
+        self.is_kept = true;
+        let Due { pages, who, from, method, target, .. } = *self;
+        pages.audit(&Audit { who, from, method, target, status, refusal });
+    }
+}
+
+impl Drop for Due<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.keep(503, Some("the switch ended before it was done"));
+        }
+    }
+}
+
 /// Who is there.
 struct Client {
     peer: SocketAddr,
@@ -84,6 +110,15 @@ pub(crate) async fn converse(
     };
     place.is_answered();
     let Heard { method, target, who, asked, origin, to, is_left, .. } = heard;
+    let is_audited = !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS");
+    let mut due = is_audited.then(|| Due {
+        pages: &*pages,
+        who: who.as_deref(),
+        from: peer,
+        method: &method,
+        target: &target,
+        is_kept: false,
+    });
     let mut page = match asked {
         Ok(Request { call: Call::OpenApi, .. }) => Page::json(&openapi::document()),
         Ok(request) => {
@@ -93,9 +128,8 @@ pub(crate) async fn converse(
         }
         Err(page) => page,
     };
-    if !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") {
-        let (who, status, refusal) = (who.as_deref(), page.status(), page.detail());
-        pages.audit(&Audit { who, from: peer, method: &method, target: &target, status, refusal });
+    if let Some(due) = &mut due {
+        due.keep(page.status(), page.detail());
     }
     if let Some(origin) = origin {
         let allowed = format!("Access-Control-Allow-Origin: {origin}");

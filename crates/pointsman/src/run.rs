@@ -6,6 +6,7 @@ mod certificates;
 mod control;
 mod descriptors;
 mod difference;
+mod drain;
 mod history;
 mod legacy;
 mod log_level;

@@ -26,6 +26,7 @@ pointsman_e2e::for_threads!(
     who_waits_behind_an_upgrade_is_told,
     an_upgrade_that_overtakes_a_reload,
     the_end_waits_for_nobody,
+    the_end_cuts_what_is_read,
     not_too_many_wait
 );
 
@@ -109,6 +110,12 @@ impl Stand {
 
     fn file(&self) -> String {
         std::fs::read_to_string(self.switch.folder().join("shop.rules")).expect("it is there")
+    }
+
+    /// How many audit lines end so.
+    fn audited(&self, end: &str) -> usize {
+        let lines = self.switch.errors().all();
+        lines.iter().filter(|line| line.starts_with("audit ") && line.ends_with(end)).count()
     }
 
     /// The certificate of the first listener and its key, as they stand in their files.
@@ -299,6 +306,7 @@ fn a_certificate_that_changes_while_it_is_read(threads: usize) {
         if is_cut {
             stand.switch.signal("TERM");
             assert_eq!(stand.switch.wait_for_exit(), Some(0));
+            assert_eq!(put.join().expect("an answer").0, 503);
         } else {
             reading.finds("R1: { routeTo(nowhere); }\n");
             let (status, said) = put.join().expect("an answer");
@@ -375,16 +383,35 @@ fn an_upgrade_that_overtakes_a_reload(threads: usize) {
     assert!(heard.contains(&"READY=1\nSTATUS=serving\n".to_owned()), "{heard:?}");
 }
 
-/// The process ends, and leaves what it read for behind as it was.
+/// The process ends, leaves what it read for behind as it was, and says so to whoever was to change something or waited.
 fn the_end_waits_for_nobody(threads: usize) {
     let Some(mut stand) = Stand::new(threads) else { return };
-    let lines = format!("If-Match: \"{}\"\r\n", stand.version());
-    let mut client = stand.send("PUT", RULES, &lines, TO_B);
+    let version = stand.version();
+    let read = stand.publish(&version, TO_B);
+    let _reading = stand.slow.is_read();
+    let reload = stand.ask("POST", "/api/v1/reload", "", "");
+    let validate = stand.ask("POST", &format!("{RULES}/validate"), "", TO_B);
+    assert_eq!(stand.version(), version);
+    stand.switch.signal("TERM");
+    assert_eq!(stand.switch.wait_for_exit(), Some(0));
+    for asked in [read, reload, validate] {
+        let (status, said) = asked.join().expect("an answer");
+        assert_eq!((status, &said["detail"]), (503, &"the switch drains".into()), "{said}");
+    }
+    assert_eq!(stand.file(), TO_A);
+    assert_eq!(stand.audited(" status=503 refusal=\"the switch drains\""), 3, "{}", stand.switch.said());
+}
+
+/// What changes nothing is read on while the switch drains; where that ends first there is no answer, and an audit line.
+fn the_end_cuts_what_is_read(threads: usize) {
+    let Some(mut stand) = Stand::new(threads) else { return };
+    let mut client = stand.send("POST", &format!("{RULES}/validate"), "", TO_B);
     let _reading = stand.slow.is_read();
     stand.switch.signal("TERM");
     assert_eq!(stand.switch.wait_for_exit(), Some(0));
     assert!(client.try_response().is_err());
-    assert_eq!(stand.file(), TO_A);
+    let line = " status=503 refusal=\"the switch ended before it was done\"";
+    assert_eq!(stand.audited(line), 1, "{}", stand.switch.said());
 }
 
 /// A client more than may wait is told so, and who only looks is answered all the same.

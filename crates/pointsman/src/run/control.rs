@@ -15,6 +15,7 @@ use pointsman_relay::{HealthChange, HealthNews, Switch};
 use pointsman_telemetry::{Metrics, Sinks};
 
 use super::aside::{Aside, pauses};
+use super::drain::Drain;
 use super::history::{By, History};
 use super::legacy::{Keys, Predecessor};
 use super::log_level::LogLevels;
@@ -139,7 +140,7 @@ impl Control {
                 descriptors_max,
                 turns: Turns::default(),
                 is_held: Cell::new(false),
-                is_draining: Cell::new(false),
+                drain: Drain::default(),
             });
             let admin = match admin {
                 None => None,
@@ -158,7 +159,7 @@ impl Control {
             let mut waits = Waits { signals: &signals, deadline: timers.deadline(), service };
             let mut succession = Succession { program, keys, admin, under_way: None };
             let ends = until_told_to_end(&reloads, &mut waits, &mut succession).await;
-            reloads.is_draining.set(true);
+            reloads.drain.begin().await;
             if ends == Ends::Replaced {
                 succession.admin.take().into_iter().for_each(Serving::stop);
             }

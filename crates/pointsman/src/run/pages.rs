@@ -54,51 +54,11 @@ impl Pages for SwitchPages {
 
     fn answer(self: Rc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Page>>> {
         Box::pin(async move {
-            let serves = !self.reloads.is_draining.get();
-            match request.call {
-                Call::Metrics => self.metrics(),
-                Call::Health if serves => Page::plain(200, "ok"),
-                Call::Health => Page::plain(503, "draining"),
-                call if !serves && is_lasting(call) => drains(),
-                Call::Reload if request.says("dry_run") => self.dry_run(colour(&request)).await,
-                Call::Reload => either(self.reload(&request).await),
-                Call::Plan => self.plan(),
-                Call::Rules => self.rules(request.name()),
-                Call::PublishRules => either(self.publish_rules(request).await),
-                Call::ValidateRules => either(self.validate_rules(request).await),
-                Call::CompareRules => either(self.compare_rules(request).await),
-                Call::BeginDryRun => self.begin_dry_run(&request).await,
-                Call::BeginDryRunOfRules => either(self.begin_dry_run_of_rules(request).await),
-                Call::DryRun => self.found(&request),
-                Call::EndDryRun => self.end_dry_run(&request),
-                Call::Versions => self.versions(),
-                Call::Version => self.version(request.name()),
-                Call::RestoreVersion => either(self.restore_version(&request).await),
-                Call::Pools => self.pools(),
-                Call::Pool => self.pool(&request),
-                Call::Server => self.server(&request),
-                Call::SetServerState => self.set_server_state(&request),
-                Call::PutServer | Call::ChangeServer | Call::RemoveServer => {
-                    either(self.change_server(&request).await)
-                }
-                Call::Certificates => self.certificates(),
-                Call::Certificate => self.certificate(request.name()),
-                Call::ReplaceCertificate => either(self.replace_certificate(&request).await),
-                Call::StickyClients => self.sticky_clients(&request),
-                // What is remembered is on its way to another process: it would come back there.
-                Call::ForgetStickyClients | Call::ForgetStickyClient | Call::ForgetStickyTargets
-                    if self.reloads.is_held.get() =>
-                {
-                    upgrading()
-                }
-                Call::ForgetStickyClients => self.forget_sticky_clients(&request),
-                Call::ForgetStickyClient => self.forget_sticky_client(&request),
-                Call::ForgetStickyTargets => self.forget_sticky_targets(),
-                Call::LogLevel => self.log_level(),
-                Call::SetLogLevel => self.set_log_level(&request),
-                // The listener has answered it.
-                Call::OpenApi => Page::problem(404, "nothing is there"),
+            if !is_lasting(request.call) {
+                return self.done(request).await;
             }
+            // What waits, or is being read, would be refused behind that, if the switch were still there.
+            self.reloads.drain.or_begins(self.done(request)).await.unwrap_or_else(drains)
         })
     }
 
@@ -117,6 +77,55 @@ impl Pages for SwitchPages {
 }
 
 impl SwitchPages {
+    /// Does what is asked.
+    async fn done(&self, request: Request) -> Page {
+        let serves = !self.reloads.drain.has_begun();
+        match request.call {
+            Call::Metrics => self.metrics(),
+            Call::Health if serves => Page::plain(200, "ok"),
+            Call::Health => Page::plain(503, "draining"),
+            call if !serves && is_lasting(call) => drains(),
+            Call::Reload if request.says("dry_run") => self.dry_run(colour(&request)).await,
+            Call::Reload => either(self.reload(&request).await),
+            Call::Plan => self.plan(),
+            Call::Rules => self.rules(request.name()),
+            Call::PublishRules => either(self.publish_rules(request).await),
+            Call::ValidateRules => either(self.validate_rules(request).await),
+            Call::CompareRules => either(self.compare_rules(request).await),
+            Call::BeginDryRun => self.begin_dry_run(&request).await,
+            Call::BeginDryRunOfRules => either(self.begin_dry_run_of_rules(request).await),
+            Call::DryRun => self.found(&request),
+            Call::EndDryRun => self.end_dry_run(&request),
+            Call::Versions => self.versions(),
+            Call::Version => self.version(request.name()),
+            Call::RestoreVersion => either(self.restore_version(&request).await),
+            Call::Pools => self.pools(),
+            Call::Pool => self.pool(&request),
+            Call::Server => self.server(&request),
+            Call::SetServerState => self.set_server_state(&request),
+            Call::PutServer | Call::ChangeServer | Call::RemoveServer => {
+                either(self.change_server(&request).await)
+            }
+            Call::Certificates => self.certificates(),
+            Call::Certificate => self.certificate(request.name()),
+            Call::ReplaceCertificate => either(self.replace_certificate(&request).await),
+            Call::StickyClients => self.sticky_clients(&request),
+            // What is remembered is on its way to another process: it would come back there.
+            Call::ForgetStickyClients | Call::ForgetStickyClient | Call::ForgetStickyTargets
+                if self.reloads.is_held.get() =>
+            {
+                upgrading()
+            }
+            Call::ForgetStickyClients => self.forget_sticky_clients(&request),
+            Call::ForgetStickyClient => self.forget_sticky_client(&request),
+            Call::ForgetStickyTargets => self.forget_sticky_targets(),
+            Call::LogLevel => self.log_level(),
+            Call::SetLogLevel => self.set_log_level(&request),
+            // The listener has answered it.
+            Call::OpenApi => Page::problem(404, "nothing is there"),
+        }
+    }
+
     fn metrics(&self) -> Page {
         let mut text = String::new();
         let switch = self.switch.borrow();

@@ -11,6 +11,7 @@ use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
 use super::aside::{beside, let_go};
+use super::drain::Drain;
 use super::history::{By, History};
 use super::log_level::LogLevels;
 use super::names::{Names, Unjoined};
@@ -41,7 +42,7 @@ pub(super) struct Reloads {
     /// What is listened on is being handed over: nothing may change about it.
     pub(super) is_held: Cell<bool>,
     /// The switch ends.
-    pub(super) is_draining: Cell<bool>,
+    pub(super) drain: Drain,
 }
 
 /// A reload that took place.
@@ -172,7 +173,7 @@ impl Reloads {
 
     /// Whether something may change.
     pub(super) fn is_free(&self) -> Result<(), Refused> {
-        let why = match (self.is_draining.get(), self.is_held.get()) {
+        let why = match (self.drain.has_begun(), self.is_held.get()) {
             (true, _) => Unready::Draining,
             (false, true) => Unready::Upgrading,
             (false, false) => return Ok(()),

@@ -61,7 +61,7 @@ impl SwitchPages {
                 "too many changes wait already: ask again when some of them are done",
             ));
         };
-        turn.comes().await;
+        self.reloads.drain.or_begins(turn.comes()).await.ok_or_else(drains)?;
         request.credentials.check(self.settings().as_deref())?;
         Ok(turn)
     }

@@ -68,7 +68,7 @@ impl SwitchPages {
         if self.reloads.is_held.get() {
             return Err(upgrading());
         }
-        if self.reloads.is_draining.get() {
+        if self.reloads.drain.has_begun() {
             return Err(drains());
         }
         if self.switch.borrow_mut().is_in_dry_run() { Err(goes_on()) } else { Ok(()) }
