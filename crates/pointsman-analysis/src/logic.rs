@@ -29,7 +29,7 @@ mod world;
 
 pub use about::findings_about;
 pub use difference::{Decider, Difference, Differences, Holds, RuleSide, Undecided, differences};
-pub use doubt::{Doubt, Doubted, InDoubt};
+pub use doubt::{Doubt, Doubted, DoubtedTests, InDoubt};
 pub use findings::{Code, Finding, findings, rule_names};
 pub use misses::{Change, Miss, Missed, misses};
 pub use proofs::{Barred, Broken, Proof, prove, rules_in};

@@ -45,6 +45,7 @@ pub use self::setting::{OddFields, ProxyHeader, Setting};
 pub use self::shown::ExplainOptions;
 pub(crate) use self::sought::as_shown;
 use self::sought::{Sought, Wish};
+use crate::Effort;
 use crate::wanted::Sketch;
 
 /// Bytes of the longest body that is written out. Of a longer one only what stands in it is, and not the spaces behind that.
@@ -127,7 +128,8 @@ impl Witness {
 /// Fields that no request was found for: it would have to have these values in all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unrealisable {
-    /// None could be left out: for the values of the others there is a request.
+    /// None could be left out: for the values of the others there is a request. Where the effort for it was used up there
+    /// may be more of them than it takes.
     pub(crate) fields: Vec<Field>,
     /// Whether they stand in bodies of different kinds: no request has a value in one of them and anything in another.
     /// Otherwise it is only said that none was found, and proves nothing.
@@ -135,10 +137,23 @@ pub(crate) struct Unrealisable {
 }
 
 /// The simplest request that shows these values in these fields, as it was seen to do when it was parsed again.
-pub(crate) fn realise(sketch: &Sketch<'_>, setting: &Setting) -> Result<Witness, Unrealisable> {
+///
+/// Where there is none, the effort is asked for the search of what keeps it from being.
+pub(crate) fn realise(
+    sketch: &Sketch<'_>,
+    setting: &Setting,
+    effort: &mut Effort,
+) -> Result<Witness, Unrealisable> {
     let wishes = Wish::all(sketch);
     let wishes: Vec<&Wish<'_>> = wishes.iter().collect();
-    checked(&wishes, setting).ok_or_else(|| least::unrealisable(&wishes, setting))
+    checked(&wishes, setting).ok_or_else(|| least::unrealisable(&wishes, setting, effort))
+}
+
+/// The same where nobody asks what keeps it from being.
+pub(crate) fn realisable(sketch: &Sketch<'_>, setting: &Setting) -> Option<Witness> {
+    let wishes = Wish::all(sketch);
+    let wishes: Vec<&Wish<'_>> = wishes.iter().collect();
+    checked(&wishes, setting)
 }
 
 /// A request for some wishes, if it shows them.

@@ -15,11 +15,11 @@ pub enum Doubt {
     Many,
     /// Values of one field were not found with which these tests come to what is asked of them, nor was it proved that there
     /// are none.
-    Values(Vec<Doubted>),
+    Values(DoubtedTests),
     /// Values were found with which these tests come to what is asked of them, and no request that has all of them.
-    Request(Vec<Doubted>),
+    Request(DoubtedTests),
     /// A request was made, and the rules say something else of it than was found.
-    Unconfirmed(Vec<Doubted>),
+    Unconfirmed(DoubtedTests),
     /// An action of a rule needs these fields of the body, and it was not settled whether they are known.
     Needs(Vec<Field>),
     /// The rules are about connections and not about requests.
@@ -41,7 +41,16 @@ pub struct InDoubt {
 #[derive(Clone, Debug)]
 pub struct Doubted(pub Test);
 
-/// A doubt is about so many tests at most.
+/// The tests that a doubt is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DoubtedTests {
+    /// The first of them, eight at most.
+    pub first: Vec<Doubted>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+/// Of more tests than these only the number is kept.
 const TESTS_MAX: usize = 8;
 /// So many doubts are told apart, and the kinds of more.
 const GROUPS_MAX: usize = 32;
@@ -52,17 +61,27 @@ impl Doubt {
         if effort.is_late() { Doubt::Time } else { Doubt::Steps }
     }
 
-    /// The tests that it is about.
+    /// The tests that it is about, the first of them.
     #[must_use]
     pub fn tests(&self) -> &[Doubted] {
+        self.all_tests().map_or(&[], |tests| &tests.first)
+    }
+
+    /// How many more tests it is about.
+    #[must_use]
+    pub fn more_tests(&self) -> usize {
+        self.all_tests().map_or(0, |tests| tests.more)
+    }
+
+    fn all_tests(&self) -> Option<&DoubtedTests> {
         match self {
-            Doubt::Values(tests) | Doubt::Request(tests) | Doubt::Unconfirmed(tests) => tests,
+            Doubt::Values(tests) | Doubt::Request(tests) | Doubt::Unconfirmed(tests) => Some(tests),
             Doubt::Steps
             | Doubt::Time
             | Doubt::Many
             | Doubt::Needs(_)
             | Doubt::NoRequests
-            | Doubt::Remembered => &[],
+            | Doubt::Remembered => None,
         }
     }
 
@@ -82,9 +101,9 @@ impl Doubt {
     /// Its kind alone.
     pub(super) fn kind(&self) -> Doubt {
         match self {
-            Doubt::Values(_) => Doubt::Values(Vec::new()),
-            Doubt::Request(_) => Doubt::Request(Vec::new()),
-            Doubt::Unconfirmed(_) => Doubt::Unconfirmed(Vec::new()),
+            Doubt::Values(_) => Doubt::Values(DoubtedTests::default()),
+            Doubt::Request(_) => Doubt::Request(DoubtedTests::default()),
+            Doubt::Unconfirmed(_) => Doubt::Unconfirmed(DoubtedTests::default()),
             Doubt::Needs(_) => Doubt::Needs(Vec::new()),
             plain => plain.clone(),
         }
@@ -105,9 +124,11 @@ pub(super) fn by_doubt(all: impl IntoIterator<Item = (u32, Doubt)>) -> Vec<InDou
     groups
 }
 
-/// The first of some tests, as a doubt has them.
-pub(super) fn doubted<'p>(tests: impl IntoIterator<Item = &'p Test>) -> Vec<Doubted> {
-    tests.into_iter().take(TESTS_MAX).map(|test| Doubted(test.clone())).collect()
+/// Some tests, as a doubt has them.
+pub(super) fn doubted<'p>(tests: impl IntoIterator<Item = &'p Test>) -> DoubtedTests {
+    let mut tests = tests.into_iter();
+    let first = tests.by_ref().take(TESTS_MAX).map(|test| Doubted(test.clone())).collect();
+    DoubtedTests { first, more: tests.count() }
 }
 
 impl PartialEq for Doubted {

@@ -10,7 +10,7 @@ use pointsman_rules::{
     Terminal, Truths,
 };
 
-use super::doubt::{Doubt, InDoubt, by_doubt};
+use super::doubt::{Doubt, DoubtedTests, InDoubt, by_doubt};
 use super::findings::{Code, Finding, rule_name, rule_names};
 use super::given::Conditions;
 use super::question::{Analyst, Answer, Question, Way};
@@ -202,7 +202,7 @@ fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analys
             Answer::Unknown(doubt) => unknown.push((rule, doubt)),
             Answer::Yes(witness) => match broken(assertion, *witness, analyst) {
                 Some(broken) => all_broken.push(broken),
-                None => unknown.push((rule, Doubt::Unconfirmed(Vec::new()))),
+                None => unknown.push((rule, Doubt::Unconfirmed(DoubtedTests::default()))),
             },
         }
     }

@@ -21,6 +21,7 @@ mod related;
 mod sampled;
 mod solving;
 mod spelled;
+mod trying;
 mod upgrades;
 mod well_formed;
 mod whole;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 
 use batsat::Lit;
 use pointsman_rules::{Condition, Field, Op, Program, Rule, RuleIndex, Truths};
-use pointsman_view::{BodyPaths, RequestView};
+use pointsman_view::BodyPaths;
 
 use self::across::Across;
 use self::arrivals::Arriving;
@@ -51,7 +52,7 @@ use super::world::{Matters, Said, World};
 use crate::Effort;
 use crate::space::{Automata, Solved};
 use crate::wanted::{Asked, Sketch, Values};
-use crate::witness::{Setting, Unrealisable, Witness, realise, with_subject};
+use crate::witness::{Setting, Unrealisable, Witness, with_subject};
 
 /// A question takes at most so many steps.
 const QUESTION_STEPS: u64 = 2_000_000;
@@ -343,6 +344,9 @@ impl<'a, 'p> Trial<'a, 'p> {
             match self.try_out(&sketch, effort) {
                 Try::Done(witness, sketch) => return (Answer::Yes(Box::new(witness)), sketch),
                 Try::Again => {}
+                Try::Nowhere(_) if effort.is_used_up() => {
+                    return (Answer::Unknown(Doubt::of_used_up(effort)), Sketch::default());
+                }
                 Try::Nowhere(why) => match self.relate(&sketch, &matters, &why, effort) {
                     Some(Try::Done(witness, sketch)) => return (Answer::Yes(Box::new(witness)), sketch),
                     Some(Try::Again) => {}
@@ -413,77 +417,6 @@ impl<'a, 'p> Trial<'a, 'p> {
         let within: Vec<_> = within.collect();
         fields.extend(within);
         fields
-    }
-
-    /// Makes a request of a sketch, and asks the rules about it. Where it can be none, a field that the others determine
-    /// may be left to them.
-    fn try_out(&mut self, sketch: &Sketch<'p>, effort: &mut Effort) -> Try<'p> {
-        let why = match self.realised(sketch, effort) {
-            Err(why) => why,
-            Ok(Some(tried)) => return tried,
-            Ok(None) => return Try::Nowhere(Unrealisable { fields: Vec::new(), are_of_two_kinds: false }),
-        };
-        if why.are_of_two_kinds {
-            return Try::Nowhere(why);
-        }
-        for left_out in &why.fields {
-            let rest = sketch.fields.iter().filter(|(field, _)| *field != left_out).cloned().collect();
-            if let Ok(Some(tried)) = self.realised(&Sketch { fields: rest }, effort) {
-                return tried;
-            }
-        }
-        Try::Nowhere(why)
-    }
-
-    /// What the rules say of the request that a sketch makes; nothing where that leads no further.
-    fn realised(
-        &mut self,
-        sketch: &Sketch<'p>,
-        effort: &mut Effort,
-    ) -> Result<Option<Try<'p>>, Unrealisable> {
-        let question = self.question;
-        let walk = &self.analyst.walk;
-        let is_slow = question.removed.is_some() && walk.jumps_before(walk.len());
-        let one_by_one = if is_slow { u64::from(walk.len()) } else { 0 };
-        effort.take(REQUEST_STEPS + one_by_one / 8);
-        let analyst = &mut *self.analyst;
-        let met = self.active.len();
-        let further_max = if met < ONE_BY_ONE_MAX { 0 } else { met.max(analyst.met).min(AT_ONCE_MAX) };
-        let witness = realise(sketch, analyst.setting)?;
-        effort.take(reading_steps(&witness));
-        let came = match (&analyst.across, question.way) {
-            (Some(across), Way::Across) => {
-                across.came(question, self.patterns, &witness, analyst.setting, &mut analyst.truths)
-            }
-            _ => analyst.came(question, further_max, &witness),
-        };
-        Ok(match came {
-            Some(Came::There) => {
-                let given = analyst.given.as_ref();
-                let holds = given.is_none_or(|given| given.holds(&witness, analyst.setting));
-                analyst.met = met;
-                (holds && self.fits_beside(&witness)).then(|| Try::Done(witness, sketch.clone()))
-            }
-            Some(Came::Stopped(stop)) => {
-                effort.take(FURTHER_STEPS * stop.further.len() as u64);
-                self.learn_of(stop, effort).then_some(Try::Again)
-            }
-            None => None,
-        })
-    }
-
-    /// Whether the conditions beside the question come to what they are to.
-    fn fits_beside(&self, witness: &Witness) -> bool {
-        let analyst = &*self.analyst;
-        let fits = |(condition, states): &(&Condition, States), subject: &RequestView<'_>| {
-            states.covers(States::of(condition.eval(subject)))
-        };
-        let fit = || {
-            with_subject(analyst.program, &analyst.paths, witness, analyst.setting, |subject| {
-                self.also.iter().all(|also| fits(also, subject))
-            })
-        };
-        self.also.is_empty() || fit().unwrap_or_default()
     }
 }
 

@@ -10,6 +10,7 @@ use pointsman_rules::{Cause, Condition, DecidedBy, Field, OwnedValue, Targets, T
 use pointsman_view::BodyPaths;
 
 use super::{Setting, realise, with_subject};
+use crate::Effort;
 use crate::wanted::{Sketch, Values};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/witness");
@@ -130,7 +131,7 @@ fn outcome(sketch: &str) -> String {
         }
     }
     let sketch = Sketch { fields: wishes.iter().map(|(field, values)| (field, values.clone())).collect() };
-    let witness = match realise(&sketch, &setting) {
+    let witness = match realise(&sketch, &setting, &mut Effort::new(u64::MAX)) {
         Ok(witness) => witness,
         Err(unrealisable) => {
             let at =
@@ -207,7 +208,7 @@ fn decided_by(rules: &str, sketch: &str) -> String {
     let wishes: Vec<_> = sketch.lines().map(wish).collect();
     let sketch = Sketch { fields: wishes.iter().map(|(field, values)| (field, values.clone())).collect() };
     let setting = Setting::default();
-    let witness = realise(&sketch, &setting).expect("a request");
+    let witness = realise(&sketch, &setting, &mut Effort::new(u64::MAX)).expect("a request");
     let by = with_subject(&program, &paths, &witness, &setting, |subject| {
         match program.decide(subject, &mut Truths::default()).by {
             DecidedBy::Rule { label, .. } => label.to_owned(),
@@ -236,4 +237,32 @@ fn rules_decide_witnesses() {
     ] {
         assert_eq!(decided_by(rules, sketch), expected, "{sketch}");
     }
+}
+
+/// What keeps a request from being is looked for as long as there is effort: then no more is drafted, and what is left is
+/// named.
+#[test]
+fn what_does_not_fit_is_looked_for_within_an_effort() {
+    let lines = |last: usize| (0..=last).map(|n| format!("header[\"h{n}\"]  \"1\"\n")).collect::<String>();
+    let named = |sketch: &str, effort: &mut Effort| {
+        let wishes: Vec<_> = sketch.lines().map(wish).collect();
+        let sketch =
+            Sketch { fields: wishes.iter().map(|(field, values)| (field, values.clone())).collect() };
+        let unrealisable = realise(&sketch, &Setting::default(), effort).expect_err("there is none");
+        (unrealisable.fields.len(), unrealisable.are_of_two_kinds)
+    };
+    let of_two_kinds = format!("{}json.a  \"1\"\nform[\"b\"]  \"2\"\n", lines(59));
+    let mut enough = Effort::new(100_000);
+    assert_eq!(named(&of_two_kinds, &mut enough), (2, true));
+    assert!(!enough.is_used_up());
+    let mut too_little = Effort::new(2_000);
+    let (fields, _) = named(&of_two_kinds, &mut too_little);
+    assert!(fields > 2 && fields <= 62 && too_little.is_used_up(), "{fields}");
+    assert_eq!(named(&of_two_kinds, &mut Effort::new(0)), (62, false));
+    // More lines than are taken of a request, and one of them too many: each of them matters. The search has an end, too.
+    let mut much = Effort::new(super::least::STEPS_MAX + 1);
+    let (fields, of_two_kinds) = named(&lines(100), &mut much);
+    assert!(fields >= 100 && !of_two_kinds, "{fields}");
+    assert!(much.take(1), "one search takes no more than its share");
+    assert!(!much.take(super::least::STEPS_MAX), "and its drafts are counted");
 }

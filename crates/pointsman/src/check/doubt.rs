@@ -1,6 +1,6 @@
 //! Why something is unknown, in words and as JSON.
 
-use pointsman_analysis::{Doubt, Doubted, InDoubt, rule_names};
+use pointsman_analysis::{Doubt, Doubted, DoubtedTests, InDoubt, rule_names};
 use pointsman_rules::{Program, RuleIndex, spelling};
 use serde_json::{Value, json};
 
@@ -36,8 +36,10 @@ pub(crate) fn sentence(doubt: &Doubt) -> String {
     }
 }
 
-fn with(tests: &[Doubted], lead: &str) -> String {
-    let tests: Vec<_> = tests.iter().map(|Doubted(test)| format!("`{}`", spelling::test(test))).collect();
+fn with(DoubtedTests { first, more }: &DoubtedTests, lead: &str) -> String {
+    let tests = first.iter().map(|Doubted(test)| format!("`{}`", spelling::test(test)));
+    let more = (*more > 0).then(|| format!("{more} more"));
+    let tests: Vec<_> = tests.chain(more).collect();
     match tests.split_last() {
         None => String::new(),
         Some((last, [])) => format!("{lead}what is asked of {last}"),
@@ -86,7 +88,11 @@ pub(crate) fn to_json(doubt: &Doubt) -> Value {
     };
     let fields: Vec<_> = doubt.fields().iter().map(ToString::to_string).collect();
     let tests: Vec<_> = doubt.tests().iter().map(|Doubted(test)| spelling::test(test)).collect();
-    json!({ "kind": kind, "fields": fields, "tests": tests, "text": sentence(doubt) })
+    let mut object = json!({ "kind": kind, "fields": fields, "tests": tests, "text": sentence(doubt) });
+    if let more @ 1.. = doubt.more_tests() {
+        object["more_tests"] = json!(more);
+    }
+    object
 }
 
 /// The label of a rule; `default` where none decides.
@@ -108,22 +114,28 @@ mod tests {
         let (mut tests, mut fields) = (Vec::new(), Vec::new());
         program.rules[0].condition.each_test(&mut |test| tests.push(Doubted(test.clone())));
         program.rules[1].condition.each_test(&mut |test| fields.push(test.field.clone()));
+        let of = |tests: &[Doubted], more| DoubtedTests { first: tests.to_vec(), more };
         let rows = [
             (Doubt::Steps, "steps", "the work was too much: its steps are used up"),
             (Doubt::Many, "many", "there is more of it than is looked at"),
             (Doubt::Time, "time", "the time for it was over"),
             (
-                Doubt::Values(tests[..1].to_vec()),
+                Doubt::Values(of(&tests[..1], 0)),
                 "values",
                 "no value was found that fits what is asked of `host == \"a\"`, nor that there is none",
             ),
             (
-                Doubt::Request(tests.clone()),
+                Doubt::Request(of(&tests, 0)),
                 "request",
                 "no request was found whose fields fit what is asked of `host == \"a\"` and `path == \"/\"`, nor that there is none",
             ),
             (
-                Doubt::Unconfirmed(Vec::new()),
+                Doubt::Request(of(&tests, 93)),
+                "request",
+                "no request was found whose fields fit what is asked of `host == \"a\"`, `path == \"/\"` and 93 more, nor that there is none",
+            ),
+            (
+                Doubt::Unconfirmed(of(&[], 0)),
                 "unconfirmed",
                 "a request was made, and the rules do not bear it out",
             ),
@@ -143,6 +155,8 @@ mod tests {
             let object = to_json(&doubt);
             assert_eq!((&object["kind"], &object["text"]), (&json!(kind), &json!(text)));
             assert_eq!(object["fields"].as_array().map(Vec::len), Some(doubt.fields().len()));
+            let more = text.contains("93").then_some(93);
+            assert_eq!(object["more_tests"].as_u64(), more);
         }
     }
 

@@ -6,7 +6,7 @@ use super::Comparison;
 use super::candidates::Pair;
 use super::effects::Seen;
 use super::ends::Refused;
-use crate::logic::doubt::Doubt;
+use crate::logic::doubt::{Doubt, DoubtedTests};
 use crate::logic::question::{Answer, Pattern, Question, Way};
 use crate::logic::states::States;
 use crate::witness::Witness;
@@ -51,7 +51,7 @@ impl<'p> Comparison<'p> {
         for look in looks {
             verdict = match self.look(pair, *look) {
                 Sight::Settled(verdict) => verdict,
-                Sight::InCopyAlone => Verdict::Unknown(Doubt::Unconfirmed(Vec::new())),
+                Sight::InCopyAlone => Verdict::Unknown(Doubt::Unconfirmed(DoubtedTests::default())),
             };
             if !matches!(verdict, Verdict::Same) {
                 break;
@@ -91,7 +91,7 @@ impl<'p> Comparison<'p> {
                 Some(Seen::Same(pattern)) if pattern.is_empty() => return settled(Verdict::Same),
                 Some(Seen::Same(pattern)) if !patterns.contains(&pattern) => patterns.push(pattern),
                 Some(Seen::Same(_)) => {
-                    return settled(Verdict::Unknown(Doubt::Unconfirmed(Vec::new())));
+                    return settled(Verdict::Unknown(Doubt::Unconfirmed(DoubtedTests::default())));
                 }
                 None => return settled(Verdict::Unknown(Doubt::Many)),
             }
@@ -117,7 +117,7 @@ impl<'p> Comparison<'p> {
             Answer::No(_) => Err(Verdict::Same),
             Answer::Unknown(doubt) => Err(Verdict::Unknown(doubt)),
             Answer::Yes(witness) if self.refuse_alike(pair, &witness) => {
-                Err(Verdict::Unknown(Doubt::Unconfirmed(Vec::new())))
+                Err(Verdict::Unknown(Doubt::Unconfirmed(DoubtedTests::default())))
             }
             Answer::Yes(witness) => Ok(*witness),
         }

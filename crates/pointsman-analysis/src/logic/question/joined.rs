@@ -209,7 +209,7 @@ impl<'p> Trial<'_, 'p> {
         if !fields.iter().any(|(field, _)| says_length(field)) {
             fields.push((&LENGTH, Values { known: vec![OwnedValue::Integer(1)], rest: None }));
         }
-        self.realised(&Sketch { fields }, effort).ok().flatten()
+        self.came_of(&Sketch { fields }, effort)
     }
 
     /// A text and what is asked of it because of what is cut out of it. Nothing where that cannot be said.

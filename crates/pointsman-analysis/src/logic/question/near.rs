@@ -161,7 +161,7 @@ impl<'p> Trial<'_, 'p> {
             if !effort.take(super::REQUEST_STEPS + whole.fields.len() as u64) {
                 return Tried::Nothing;
             }
-            let why = match realise(&whole, self.analyst.setting) {
+            let why = match realise(&whole, self.analyst.setting, effort) {
                 Ok(witness) => return self.asked(witness, effort),
                 Err(why) => why,
             };

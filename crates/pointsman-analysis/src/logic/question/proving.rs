@@ -118,7 +118,7 @@ impl<'p> Trial<'_, 'p> {
             return false;
         }
         let Some(sketch) = self.sketch(fields, effort) else { return false };
-        let Err(why) = realise(&sketch, self.analyst.setting) else { return false };
+        let Err(why) = realise(&sketch, self.analyst.setting, effort) else { return false };
         !why.fields.is_empty()
             && why.fields.iter().all(is_of_it)
             && matches!(self.relate(&sketch, matters, &why, effort), Some(Try::Again))

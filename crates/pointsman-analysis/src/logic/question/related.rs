@@ -16,7 +16,7 @@ use crate::logic::states::States;
 use crate::logic::world::Matters;
 use crate::space::{Solved, of_fixed, solve, solve_present};
 use crate::wanted::{Asked, Sketch, Values, Wanted};
-use crate::witness::{Agreed, Says, Unrealisable, is_of_handshake, realise, with_subject};
+use crate::witness::{Agreed, Says, Unrealisable, is_of_handshake, realisable, with_subject};
 
 /// Texts that a field is one of, each of which is looked at.
 const PINNED_MAX: usize = 16;
@@ -96,7 +96,7 @@ impl<'p> Trial<'_, 'p> {
     ) -> Option<Try<'p>> {
         let kept = sketch.fields.iter().filter(|(field, _)| !of.contains(field)).cloned();
         let fields = kept.chain(values).collect();
-        self.realised(&Sketch { fields }, effort).ok().flatten()
+        self.came_of(&Sketch { fields }, effort)
     }
 
     /// Looks through all that can be agreed on with a client, for all fields of the handshake: what was found for one of
@@ -267,7 +267,7 @@ impl<'p> Trial<'_, 'p> {
         let known = vec![OwnedValue::Text(text.into())];
         let sketch = Sketch { fields: vec![(field, Values { known, rest: None })] };
         let analyst = &*self.analyst;
-        let witness = realise(&sketch, analyst.setting).ok()?;
+        let witness = realisable(&sketch, analyst.setting)?;
         let first = with_subject(analyst.program, &analyst.paths, &witness, analyst.setting, |subject| {
             let mut such =
                 tests.iter().filter(|(test, states)| is_so(test, *states, States::of(test.eval(subject))));

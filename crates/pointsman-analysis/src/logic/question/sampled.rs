@@ -11,7 +11,7 @@ use crate::logic::samples::{Unshown, Why};
 use crate::logic::states::States;
 use crate::logic::walk::Passage;
 use crate::wanted::{Sketch, Values};
-use crate::witness::{Witness, realise, with_all_values, with_subject};
+use crate::witness::{Witness, realisable, realise, with_all_values, with_subject};
 
 /// What the rules saw of a request.
 #[derive(Debug, Default)]
@@ -94,7 +94,7 @@ impl<'p> Analyst<'p> {
         if !self.effort.take(REQUEST_STEPS) {
             return Err(Unshown::Unknown(self.used_up()));
         }
-        let is_there_one = unshown == Unshown::NoRequest && realise(&alone, self.setting).is_ok();
+        let is_there_one = unshown == Unshown::NoRequest && realisable(&alone, self.setting).is_some();
         Err(if is_there_one { Unshown::NotThere } else { unshown })
     }
 
@@ -121,7 +121,7 @@ impl<'p> Analyst<'p> {
                 return arrived.ok_or_else(|| Unshown::Unknown(self.used_up()));
             }
             // What other fields are may follow from this one.
-            let left_out = match realise(&changed, self.setting) {
+            let left_out = match realise(&changed, self.setting, &mut self.effort) {
                 Err(why) => why.fields,
                 Ok(witness) => {
                     if let Err(unshown) = self.arrives(&witness, rule) {

@@ -14,7 +14,7 @@ use super::super::walk::{Instead, Passage, Walk, truth};
 use super::super::{Code, Finding, findings};
 use super::program;
 use crate::wanted::{Sketch, Values};
-use crate::witness::{Witness, realise, with_subject};
+use crate::witness::{Witness, realisable, with_subject};
 use crate::{Effort, Setting};
 
 type Asked = &'static [(&'static [&'static str], &'static [&'static [&'static str]])];
@@ -154,7 +154,7 @@ fn requests_of(asked: Asked) -> Vec<Witness> {
         for second in &choices[at..] {
             let pair = [first.clone(), second.clone()];
             let fields = if first.0 == second.0 { pair[..1].to_vec() } else { pair.to_vec() };
-            requests.extend(realise(&Sketch { fields }, &setting).ok());
+            requests.extend(realisable(&Sketch { fields }, &setting));
         }
     }
     // As many as there is time for.

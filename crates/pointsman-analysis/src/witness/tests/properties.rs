@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::subsequence;
 
 use super::{sketches, wish};
+use crate::Effort;
 use crate::wanted::{Sketch, Values};
 use crate::witness::{Setting, Witness, realise, with_subject};
 
@@ -113,18 +114,23 @@ fn is_seen(lines: &[usize], witness: &Witness) -> bool {
     seen == Some(true)
 }
 
+/// As much as it takes.
+fn effort() -> Effort {
+    Effort::new(u64::MAX)
+}
+
 fn check(lines: &[usize]) -> Result<(), TestCaseError> {
     let setting = Setting::default();
-    match realise(&sketch(lines), &setting) {
+    match realise(&sketch(lines), &setting, &mut effort()) {
         Ok(witness) => prop_assert!(is_seen(lines, &witness), "{witness}\n{:?}", texts(lines)),
         Err(unrealisable) => {
             let named: Vec<usize> =
                 lines.iter().copied().filter(|line| unrealisable.fields.contains(&LINES[*line].1)).collect();
             prop_assert!(!named.is_empty() && named.len() == unrealisable.fields.len());
-            prop_assert!(realise(&sketch(&named), &setting).is_err(), "{:?}", texts(&named));
+            prop_assert!(realise(&sketch(&named), &setting, &mut effort()).is_err(), "{:?}", texts(&named));
             for line in &named {
                 let others: Vec<usize> = named.iter().copied().filter(|other| other != line).collect();
-                let without = realise(&sketch(&others), &setting);
+                let without = realise(&sketch(&others), &setting, &mut effort());
                 prop_assert!(without.is_ok(), "{:?} without {}", texts(&named), LINES[*line].0);
             }
         }
@@ -152,7 +158,7 @@ fn every_kind_of_field_is_shown_by_some_request() {
         }
         kinds.len()
     };
-    let realised = kinds(&|lines| realise(&sketch(lines), &Setting::default()).is_ok());
+    let realised = kinds(&|lines| realise(&sketch(lines), &Setting::default(), &mut effort()).is_ok());
     // 27 kinds of fields in connections and heads, and four in bodies.
     assert_eq!((kinds(&|_| true), realised), (31, 31));
 }

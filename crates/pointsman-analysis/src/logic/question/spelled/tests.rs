@@ -13,7 +13,7 @@ use super::super::related::made_up;
 use super::Line;
 use crate::Setting;
 use crate::wanted::{Sketch, Values};
-use crate::witness::{realise, with_subject};
+use crate::witness::{realisable, with_subject};
 
 /// A text, a field that is cut out of it, and what the text is made of.
 struct Family {
@@ -87,7 +87,7 @@ fn truths(line: &Field, text: &str, conditions: &[&str]) -> Option<Vec<bool>> {
     let program = Arc::new(made_up(conditions).unwrap_or_else(|| panic!("{conditions:?}")));
     let known = vec![OwnedValue::Text(text.as_bytes().into())];
     let sketch = Sketch { fields: vec![(line, Values { known, rest: None })] };
-    let witness = realise(&sketch, &Setting::default()).ok()?;
+    let witness = realisable(&sketch, &Setting::default())?;
     let paths = Arc::new(BodyPaths::new(&program));
     with_subject(&program, &paths, &witness, &Setting::default(), |subject| {
         program.rules.iter().map(|rule| rule.truth(subject) == Truth::True).collect()
