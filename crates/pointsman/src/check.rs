@@ -6,6 +6,7 @@ pub(crate) mod doubt;
 mod finding;
 pub(crate) mod input;
 pub(crate) mod meaning;
+pub(crate) mod printed;
 pub(crate) mod terminal;
 
 use std::collections::HashSet;

@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pointsman_e2e::{ends, folder, pointsman};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pointsman_e2e::{ends, folder, pointsman, tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -32,8 +34,8 @@ impl Stand {
         self.0.path()
     }
 
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path().join(name), text).expect("a writable folder");
+    fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), contents).expect("a writable folder");
     }
 
     fn json(&self, words: &[&str], codes: &[i32]) -> Value {
@@ -42,22 +44,22 @@ impl Stand {
         serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    /// What becomes of a witness. Nothing where it cannot be typed as it is printed, or only its head is.
+    /// What becomes of a witness, as it is printed. Nothing where too little of its body is, or the options cannot be typed.
     fn explain(&self, rules: &str, witness: &Value) -> Option<Explained> {
         let request = witness["request"].as_str().expect("a text");
         let words = typed(witness["options"].as_str().expect("a text"))?;
-        if request.contains('\\') {
-            return None;
-        }
-        let mut whole = request.to_owned();
+        let mut whole = match witness["request_base64"].as_str() {
+            Some(base64) => STANDARD.decode(base64).expect("base64"),
+            None => request.as_bytes().to_vec(),
+        };
         if let Some(bytes) = witness["more_bytes"].as_u64() {
             if bytes > REST_BYTES_MAX {
                 return None;
             }
             let is_chunked = request.to_ascii_lowercase().contains("transfer-encoding: chunked");
-            whole +=
-                &witness["more_of"].as_str().expect("a byte").repeat(usize::try_from(bytes).expect("a body"));
-            whole += if is_chunked { "\r\n0\r\n\r\n" } else { "" };
+            let rest = witness["more_of"].as_str().expect("a byte");
+            whole.extend(rest.repeat(usize::try_from(bytes).expect("a body")).into_bytes());
+            whole.extend_from_slice(if is_chunked { b"\r\n0\r\n\r\n" } else { b"" });
         }
         self.write("request", &whole);
         let all: Vec<&str> = ["explain", "--json", rules, "request"]
@@ -287,11 +289,40 @@ fn of_answers() {
         let settings: String = settings.map(|line| format!("{line}\n")).collect();
         stand.write(
             "condition.rules",
-            &format!("{settings}C: if ({condition}) {{ routeTo(yes); }}\nelse: routeTo(no);\n"),
+            format!("{settings}C: if ({condition}) {{ routeTo(yes); }}\nelse: routeTo(no);\n"),
         );
         let Some(seen) = stand.explain("condition.rules", &answer["witness"]) else { continue };
         assert_eq!(seen.rule.as_deref(), Some("C"), "{question}\n{answer:#}");
         confirmed += 1;
     }
     assert!(confirmed >= 5, "{confirmed}");
+}
+
+/// Of bodies that are no text the bytes are printed, too, and the command that writes them to a file.
+#[test]
+fn of_bodies_that_cannot_be_typed() {
+    let rules = r#"FORM: if (form["f"] == "1" && content_type == "multipart/form-data") { routeTo(form); }
+DEFLATE: if (json.a == "1" && header["content-encoding"] == "deflate") { routeTo(deflate); }
+GZIP: if (json.a == "1" && header["content-encoding"] == "gzip") { routeTo(gzip); }
+CHUNKS: if (json.a == "2" && header["transfer-encoding"] exists) { routeTo(chunks); }
+else: routeTo(none);
+"#;
+    let stand = Stand(folder(&[("a.rules", rules)]));
+    for (label, target) in [("FORM", "form"), ("DEFLATE", "deflate"), ("GZIP", "gzip"), ("CHUNKS", "chunks")]
+    {
+        let question = format!("can method == \"POST\" reach {target}?");
+        let answer = stand.json(&["ask", "--json", "a.rules", &question], &[0]);
+        let witness = &answer["witness"];
+        assert!(witness["request_base64"].is_string(), "{answer:#}");
+        let seen = stand.explain("a.rules", witness).expect("all of it is printed");
+        assert_eq!(seen.rule.as_deref(), Some(label), "{answer:#}");
+        let note = "note: this text is not its bytes; they are written by `";
+        let text = ends(stand.path(), &["ask", "a.rules", &question], 0, &[note]).stdout;
+        let command = text.split_once(note).and_then(|(_, behind)| behind.split_once('`'));
+        let (command, _) = command.expect("a command");
+        let Some(written) = tool(stand.path(), "sh", &["-c", command]) else { return };
+        assert_eq!(written.code, 0, "{}", written.output());
+        let said = format!("{label}: routeTo({target});");
+        ends(stand.path(), &["explain", "a.rules", "request.txt"], 0, &[&said]);
+    }
 }

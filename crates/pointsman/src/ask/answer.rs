@@ -26,7 +26,7 @@ enum Kind {
         rule: String,
         decision: String,
         witness: Shown,
-        before: Option<Shown>,
+        before: Option<Box<Shown>>,
     },
     /// Since no request makes the condition true.
     Never,
@@ -64,7 +64,10 @@ impl Answer {
                     rule: label(program, broken.rule),
                     decision: broken.decision.clone(),
                     witness: Shown::new(&broken.witness, program, setting),
-                    before: broken.before.as_ref().map(|before| Shown::new(before, program, setting)),
+                    before: broken
+                        .before
+                        .as_ref()
+                        .map(|before| Box::new(Shown::new(before, program, setting))),
                 },
                 None => Kind::Never,
             },

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointsman_analysis::{Doubt, Effort, Finding, Padding, Setting, Witness, findings, findings_about};
+use pointsman_analysis::{Doubt, Effort, Finding, Setting, Witness, findings, findings_about};
 use pointsman_rules::{Diagnostic, Program, RuleIndex};
 use serde_json::{Value, json};
 
 use super::doubt;
+use super::printed::Printed;
 
 /// Steps for one rule set where one setting is asked about; it takes seconds to use them up.
 pub(crate) const STEPS: u64 = 400_000_000;
@@ -33,12 +34,9 @@ pub(super) struct Meaning {
 /// A request, and what `explain` is to be told besides.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    request: String,
-    options: String,
+    printed: Printed,
     /// Where it is sent to, if the configuration has several listeners.
     listener: Option<Box<str>>,
-    /// What follows in its body behind what is shown.
-    rest: Option<Padding>,
     /// What becomes of it behind its decision, where its body is wrong.
     spoilt: Option<String>,
 }
@@ -145,31 +143,20 @@ fn is_given_up(finding: &Finding) -> bool {
     finding.doubts.iter().any(|in_doubt| matches!(in_doubt.doubt, Doubt::Steps | Doubt::Time | Doubt::Many))
 }
 
-/// Says of a request what follows in its body, if anything.
-pub(crate) fn add_rest(request: &mut Value, rest: Option<Padding>) {
-    if let Some(Padding { byte, bytes }) = rest {
-        request["more_bytes"] = json!(bytes);
-        request["more_of"] = json!(char::from(byte).to_string());
-    }
-}
-
 impl Shown {
     pub(crate) fn new(witness: &Witness, program: &Program, setting: &Setting) -> Shown {
         Shown {
-            request: witness.to_string(),
-            options: witness.explain_options(setting).to_string(),
+            printed: Printed::new(witness, setting),
             listener: setting.listener.clone(),
-            rest: witness.rest(),
             spoilt: witness.spoilt(program, setting).map(|spoilt| spoilt.to_string()),
         }
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let mut object = json!({ "request": self.request, "options": self.options });
+        let mut object = self.printed.to_json();
         if let Some(listener) = &self.listener {
             object["listener"] = json!(listener);
         }
-        add_rest(&mut object, self.rest);
         if let Some(spoilt) = &self.spoilt {
             object["note"] = json!(spoilt);
         }
@@ -187,12 +174,13 @@ impl Shown {
     }
 
     fn text_led_by(&self, lead: &str) -> String {
-        let lead = match self.options.as_str() {
+        let lead = match self.printed.options.as_str() {
             "" => format!("{lead}:"),
             options => format!("{lead}, with `{options}`:"),
         };
-        let rest = self.rest.map(|rest| format!("\n{rest}")).unwrap_or_default();
-        let note = self.spoilt.iter().map(|spoilt| format!("\nnote: {spoilt}")).collect::<String>();
-        format!("{lead}\n{}{rest}{note}", self.request.trim_end())
+        let notes = self.printed.note().into_iter().chain(self.spoilt.clone());
+        let notes = notes.map(|note| format!("note: {note}"));
+        let lines: Vec<_> = [lead].into_iter().chain(self.printed.lines()).chain(notes).collect();
+        lines.join("\n")
     }
 }

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use pointsman_analysis::{
-    Decider, Differences, Doubt, Holds, Padding, RuleSide, Setting, Spoilt, Undecided, Witness,
-};
+use pointsman_analysis::{Decider, Differences, Doubt, Holds, RuleSide, Setting, Spoilt, Undecided, Witness};
 use pointsman_config::ChangedSetting;
 use pointsman_rules::{Audience, Colour, Decision, Outcome, Program, Stickiness, Validate, spelling};
 use serde_json::{Value, json};
 
-use crate::check::meaning::add_rest;
+use crate::check::printed::Printed;
 use crate::check::terminal::{Style, cell};
 use crate::check::{doubt, plural};
 
@@ -44,10 +42,7 @@ pub(crate) struct Compared {
 struct Group {
     old: Way,
     new: Way,
-    request: String,
-    options: String,
-    /// What follows in its body behind what is shown.
-    rest: Option<Padding>,
+    printed: Printed,
 }
 
 /// What was not settled.
@@ -104,9 +99,7 @@ impl Compared {
             Group {
                 old: Way::new(&old, difference.old, witness, setting),
                 new: Way::new(&new, difference.new, witness, setting),
-                request: witness.to_string(),
-                options: witness.explain_options(setting).to_string(),
-                rest: witness.rest(),
+                printed: Printed::new(witness, setting),
             }
         };
         let unknown = |Undecided { old: then, new: now, doubt }: &Undecided| {
@@ -135,7 +128,8 @@ impl Compared {
 
     /// The first ways in which decisions differ, each in a line with the first line of its request.
     pub(crate) fn briefly(&self, ways_max: usize) -> impl Iterator<Item = String> {
-        self.groups.iter().take(ways_max).map(|Group { old, new, request, options, .. }| {
+        self.groups.iter().take(ways_max).map(|Group { old, new, printed }| {
+            let Printed { request, options, .. } = printed;
             let request = request.lines().next().unwrap_or_default();
             let with = if options.is_empty() { String::new() } else { format!(" with {options}") };
             let ways = [old, new].map(|way| format!("{} -> {}", way.rule, way.action.trim_end_matches(';')));
@@ -150,18 +144,21 @@ impl Compared {
                 cell(&format!("listener {}", self.listener), 0, Style::Bold, colour)
             ));
         }
-        for Group { old, new, request, options, rest } in &self.groups {
+        for Group { old, new, printed } in &self.groups {
             let arrow = |way: &Way| format!("{} -> {}", way.rule, way.action);
             text.push_str(&format!("{}\n", cell(&arrow(old), 0, Style::Red, colour)));
             text.push_str(&format!("  becomes {}\n", cell(&arrow(new), 0, Style::Green, colour)));
-            let with = if options.is_empty() { String::new() } else { format!(", with `{options}`") };
+            let with = match printed.options.as_str() {
+                "" => String::new(),
+                options => format!(", with `{options}`"),
+            };
             text.push_str(&format!("  for instance{with}:\n"));
-            for line in request.trim_end().lines() {
+            for line in printed.lines() {
                 text.push_str(format!("    {line}").trim_end());
                 text.push('\n');
             }
-            if let Some(rest) = rest {
-                text.push_str(&format!("    {rest}\n"));
+            if let Some(note) = printed.note() {
+                text.push_str(&format!("  note: {note}\n"));
             }
             for (way, side) in [(old, "OLD"), (new, "NEW")] {
                 if let Some(spoilt) = &way.spoilt {
@@ -317,9 +314,7 @@ impl Group {
             }
             object
         };
-        let mut witness = json!({ "request": self.request, "options": self.options });
-        add_rest(&mut witness, self.rest);
-        json!({ "old": way(&self.old), "new": way(&self.new), "witness": witness })
+        json!({ "old": way(&self.old), "new": way(&self.new), "witness": self.printed.to_json() })
     }
 }
 
