@@ -49,14 +49,14 @@ pub(crate) fn replay(arguments: Vec<OsString>) -> ExitCode {
             return say(&mut io::stderr(), &complaint, WRONG_USE);
         }
     };
-    let tally = match replayed(&options, &sides) {
-        Ok(tally) => tally,
+    let Replayed { tally, torn } = match replayed(&options, &sides) {
+        Ok(replayed) => replayed,
         Err(complaint) => return say(&mut io::stderr(), &complaint, WRONG_USE),
     };
-    let status = status(&tally, &options);
+    let status = if torn.is_some() { WRONG_USE } else { status(&tally, &options) };
     let text = if options.json { tally.json() } else { tally.text(terminal::colour(&io::stdout())) };
     let said = say(&mut io::stdout(), &text, status);
-    let last_words = format!("{}\n", tally.summary());
+    let last_words = format!("{}\n{}", tally.summary(), torn.unwrap_or_default());
     if say(&mut io::stderr(), &last_words, 0) == ExitCode::SUCCESS { said } else { ExitCode::FAILURE }
 }
 
@@ -69,8 +69,15 @@ fn status(tally: &Tally, options: &Options) -> u8 {
     }
 }
 
+/// What came of a log.
+struct Replayed {
+    tally: Tally,
+    /// Why it could not be read to its end, as a text for people.
+    torn: Option<String>,
+}
+
 /// Every line of the log; the error is a text for people.
-fn replayed(options: &Options, sides: &Sides) -> Result<Tally, String> {
+fn replayed(options: &Options, sides: &Sides) -> Result<Replayed, String> {
     let unreadable = |error| format!("error: {}\n", input::unreadable(&options.log, &error));
     let mut lines =
         LogLines::of(lines::plain(opened(&options.log).map_err(unreadable)?).map_err(unreadable)?);
@@ -84,8 +91,8 @@ fn replayed(options: &Options, sides: &Sides) -> Result<Tally, String> {
             Ok(Some(Line::Whole([]))) => continue,
             Ok(Some(Line::Whole(line))) => Record::read(line),
             Ok(Some(Line::TooLong)) => Err("it is longer than 64 KiB"),
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(unreadable(error)),
+            Ok(None) => break Ok(None),
+            Err(error) => break Ok(Some(unreadable(error))),
         };
         match line {
             Err(reason) => tally.add_unreadable(lines.number, reason),
@@ -98,8 +105,11 @@ fn replayed(options: &Options, sides: &Sides) -> Result<Tally, String> {
         progress.tell(lines.number, lines.bytes, tally.changed);
     };
     progress.end();
-    done?;
+    let torn = done?;
     let is_none_read = tally.compared + tally.undecided + tally.elsewhere == 0;
+    if let (Some(complaint), true) = (&torn, is_none_read) {
+        return Err(complaint.clone());
+    }
     if let (Some((line, reason)), true) = (tally.unreadable_lines.first(), is_none_read) {
         let name = input::name(&options.log);
         let hint = match has_rules(&options.log) {
@@ -108,7 +118,9 @@ fn replayed(options: &Options, sides: &Sides) -> Result<Tally, String> {
         };
         return Err(format!("error: `{name}` is no log that can be read: of line {line}, {reason}\n{hint}"));
     }
-    Ok(tally)
+    let counted =
+        |complaint| format!("{complaint}help: the lines before, up to line {}, are counted\n", lines.number);
+    Ok(Replayed { tally, torn: torn.map(counted) })
 }
 
 /// That a log stands where rules are wanted, as a text for people.

@@ -124,7 +124,8 @@ pub(super) struct Decided {
 impl Record {
     /// Reads a line of whichever log; the error says why it is none.
     pub(super) fn read(line: &[u8]) -> Result<Record, &'static str> {
-        match line.first() {
+        // JSON may have blanks around it (RFC 8259 section 2).
+        match line.trim_ascii_start().first() {
             Some(b'{') => own_log::read(line),
             _ => combined::read(line),
         }
