@@ -66,6 +66,12 @@ impl<'p> Ends<'p> {
         is_spoilt.then_some(Refused::BehindDecision)
     }
 
+    /// Whether both refuse each request with something wrong in its body, where they look into it: what ends unknown is
+    /// refused, too, and not passed over or sent somewhere.
+    pub(super) fn refuse_what_is_unknown(&self) -> bool {
+        self.sides.iter().all(|side| side.program.on_unknown == OnUnknown::Reject)
+    }
+
     pub(super) fn outcome(&self, end: End) -> Outcome<'p> {
         let (side, first) = self.side(end);
         let len = side.program.rules.len() + side.program.fallback.iter().len();
