@@ -159,11 +159,7 @@ impl Control {
             let mut waits = Waits { signals: &signals, deadline: timers.deadline(), service };
             let mut succession = Succession { program, keys, admin, under_way: None };
             let ends = until_told_to_end(&reloads, &mut waits, &mut succession).await;
-            reloads.drain.begin().await;
-            if ends == Ends::Replaced {
-                succession.admin.take().into_iter().for_each(Serving::stop);
-            }
-            Ok(drain(&switch, &mut waits, (ends, &mut succession)).await)
+            Ok(drain((&switch, &reloads.drain), &mut waits, (ends, &mut succession)).await)
         })
     }
 }
@@ -361,23 +357,24 @@ fn say_change(change: &HealthChange) {
 
 /// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
 async fn drain(
-    switch: &RefCell<Switch>,
+    (switch, begins): (&RefCell<Switch>, &Drain),
     waits: &mut Waits<'_>,
     (ends, succession): (Ends, &mut Succession),
 ) -> ExitCode {
-    match ends {
-        Ends::Told => {
-            waits.service.stops();
-            switch.borrow_mut().drain();
+    if ends == Ends::Told {
+        waits.service.stops();
+        switch.borrow_mut().drain();
+    }
+    // Behind it: who asks for the health and hears of it finds it so.
+    begins.begin().await;
+    if ends == Ends::Replaced {
+        succession.admin.take().into_iter().for_each(Serving::stop);
+        switch.borrow_mut().hand_on();
+        let asked = Instant::now();
+        while !switch.borrow().has_left() && asked.elapsed() < STOP_MAX {
+            waits.pause(DRAIN_LOOK_MS).await;
         }
-        Ends::Replaced => {
-            switch.borrow_mut().hand_on();
-            let asked = Instant::now();
-            while !switch.borrow().has_left() && asked.elapsed() < STOP_MAX {
-                waits.pause(DRAIN_LOOK_MS).await;
-            }
-            switch.borrow_mut().drain();
-        }
+        switch.borrow_mut().drain();
     }
     notice::ended_dry_runs(switch);
     // Behind it: who reads this line finds it so.
