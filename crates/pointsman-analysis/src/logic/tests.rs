@@ -55,6 +55,14 @@ const TESTS: &[&str] = &[
     r#"method == "POST""#,
 ];
 
+/// The name of a rule, with those by which something is so: `R4 by R1 R2`.
+fn with_reasons(program: &Program, rule: RuleIndex, by: &[RuleIndex]) -> String {
+    let name =
+        |index: &RuleIndex| program.rule(*index).map_or("nobody".to_owned(), |rule| rule.label.to_string());
+    let by: String = by.iter().map(|rule| format!(" {}", name(rule))).collect();
+    if by.is_empty() { name(&rule) } else { format!("{} by{by}", name(&rule)) }
+}
+
 /// Conditions of some tests.
 fn conditions(tests: &'static [&'static str]) -> impl Strategy<Value = String> {
     let test = select(tests).prop_map(str::to_owned);

@@ -4,7 +4,7 @@
 
 use super::super::{Code, Finding, findings};
 use super::listeners::setting_of;
-use super::program;
+use super::{program, with_reasons};
 use crate::{Effort, Setting};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/everyday.txt");
@@ -40,13 +40,9 @@ fn said(one: &str, other: &str, setting: &Setting) -> (String, Vec<String>) {
     let source =
         format!("A: if ({one}) {{ routeTo(a); }}\nB: if ({other}) {{ routeTo(b); }}\nelse: routeTo(c);\n");
     let program = program(&source);
-    let name = |index: &pointsman_rules::RuleIndex| {
-        program.rule(*index).map_or("nobody".to_owned(), |rule| rule.label.to_string())
-    };
     let line = |finding: &Finding| {
-        let others: Vec<_> = finding.others.iter().map(name).collect();
-        let by = if others.is_empty() { String::new() } else { format!(" by {}", others.join(" ")) };
-        format!("{} {}{by}", finding.code.word(), name(&finding.rule))
+        let rules = with_reasons(&program, finding.rule, &finding.others);
+        format!("{} {rules}", finding.code.word())
     };
     let found = findings(&program, setting, Effort::new(50_000_000));
     let (open, settled): (Vec<_>, Vec<_>) = found

@@ -1,7 +1,7 @@
 //! What is said of small rule sets, one by one.
 
 use super::super::{Code, Doubt, Finding, findings};
-use super::program;
+use super::{program, with_reasons};
 use crate::{ClientCertificates, Effort, ProxyHeader, Setting};
 use pointsman_rules::Severity;
 
@@ -10,13 +10,9 @@ const EFFORT: u64 = 50_000_000;
 /// `unreachable R2 by R1`; of what takes the rest, only where it is asked for.
 fn said(source: &str) -> Vec<String> {
     let program = program(source);
-    let name = |index: &pointsman_rules::RuleIndex| {
-        program.rule(*index).map_or("nobody".to_owned(), |rule| rule.label.to_string())
-    };
     let line = |finding: &Finding| {
-        let others: Vec<_> = finding.others.iter().map(name).collect();
-        let by = if others.is_empty() { String::new() } else { format!(" by {}", others.join(" ")) };
-        format!("{} {}{by}", finding.code.word(), name(&finding.rule))
+        let rules = with_reasons(&program, finding.rule, &finding.others);
+        format!("{} {rules}", finding.code.word())
     };
     let found = findings(&program, &Setting::default(), Effort::new(50_000_000));
     for finding in &found {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pointsman_rules::{Assertions, DecidedBy, Program, Targets, Truth, Truths, compile};
+use pointsman_rules::{Assertions, DecidedBy, Program, RuleIndex, Targets, Truth, Truths, compile};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::super::{Barred, Proof, prove};
-use super::{MadeUp, TESTS, conditions, sources, subjects};
+use super::{MadeUp, TESTS, conditions, sources, subjects, with_reasons};
 use crate::{Effort, ProxyHeader, Setting};
 
 fn compiled(source: &str) -> (Arc<Program>, Assertions) {
@@ -23,14 +23,9 @@ fn said(rules: &str, assertion: &str, default_pool: Option<&str>) -> String {
 
 fn said_in(rules: &str, assertion: &str, setting: &Setting) -> String {
     let (program, assertions) = compiled(&format!("{rules}\nassert \"a\": {assertion};\n"));
-    let name = |rule: &pointsman_rules::RuleIndex| {
-        program.rule(*rule).map_or("nobody".to_owned(), |rule| rule.label.to_string())
-    };
-    let names = |rules: &[pointsman_rules::RuleIndex]| rules.iter().map(name).collect::<Vec<_>>().join(" ");
-    let line = |barred: &Barred| match barred.by.as_slice() {
-        [] => name(&barred.rule),
-        by => format!("{} by {}", name(&barred.rule), names(by)),
-    };
+    let name = |rule: RuleIndex| with_reasons(&program, rule, &[]);
+    let names = |rules: &[RuleIndex]| rules.iter().map(|rule| name(*rule)).collect::<Vec<_>>().join(" ");
+    let line = |barred: &Barred| with_reasons(&program, barred.rule, &barred.by);
     let proofs = prove(&program, &assertions, setting, Effort::new(50_000_000));
     let [proof] = proofs.as_slice() else { panic!("{proofs:?}") };
     match proof {
@@ -44,7 +39,7 @@ fn said_in(rules: &str, assertion: &str, setting: &Setting) -> String {
             let first = request.lines().next().unwrap_or_default();
             let before = broken.before.as_ref().map(ToString::to_string).unwrap_or_default();
             let before = before.lines().next().map(|line| format!(" behind {line}")).unwrap_or_default();
-            format!("{}: {}; {first}{before}", name(&broken.rule), broken.decision)
+            format!("{}: {}; {first}{before}", name(broken.rule), broken.decision)
         }
     }
 }
