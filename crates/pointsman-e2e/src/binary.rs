@@ -34,16 +34,8 @@ impl Finished {
 /// # Panics
 /// When it does not end in time.
 pub fn pointsman(folder: &Path, words: &[&str]) -> Finished {
-    pointsman_with(folder, &[], words)
-}
-
-/// The same with these variables in its environment.
-///
-/// # Panics
-/// When it does not end in time.
-pub fn pointsman_with(folder: &Path, variables: &[(&str, &str)], words: &[&str]) -> Finished {
     let mut command = Command::new(program());
-    command.args(words).current_dir(folder).envs(variables.iter().copied());
+    command.args(words).current_dir(folder);
     finish(command)
 }
 

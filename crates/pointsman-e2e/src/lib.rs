@@ -45,9 +45,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 pub use bench_agent::BenchAgent;
-pub use binary::{
-    Finished, ends, folder, installed, pointsman, pointsman_with, program, skipped, tool, workspace,
-};
+pub use binary::{Finished, ends, folder, installed, pointsman, program, skipped, tool, workspace};
 pub use browser::Browser;
 pub use certificates::{Authority, Pair, sha256_hex};
 pub use client::{Client, Response, is_closed};

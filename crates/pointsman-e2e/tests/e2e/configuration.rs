@@ -1,6 +1,6 @@
 //! A configuration that cannot run says where and why, all of it, and exits with 2.
 
-use pointsman_e2e::{Authority, Finished, Origin, Setup, pointsman, pointsman_with};
+use pointsman_e2e::{Authority, Finished, Origin, Setup, pointsman};
 
 fn run(setup: &Setup) -> Finished {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -154,18 +154,6 @@ fn address_in_use() {
     let finished = run(&good().listener(&format!("bind = \"{address}\"")));
     assert_eq!(finished.code, 1, "{}", finished.output());
     assert!(finished.stderr.contains(&address), "{}", finished.stderr);
-}
-
-/// More sockets than a process can have are not looked for one by one.
-#[test]
-fn sockets_that_cannot_be() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    good().write(folder.path());
-    let words = ["run", "--config", "pointsman.toml"];
-    let finished = pointsman_with(folder.path(), &[("LISTEN_FDS", "99999999999")], &words);
-    assert_eq!(finished.code, 1, "{}", finished.output());
-    let said = finished.stderr.lines().filter(|line| line.contains("LISTEN_FDS")).collect::<Vec<_>>();
-    assert!(matches!(said[..], [line] if line.starts_with("error: LISTEN_FDS=99999999999: ")), "{said:?}");
 }
 
 /// A second switch does not share the address of the first one: half of the connections would be lost to

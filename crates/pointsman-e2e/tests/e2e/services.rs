@@ -3,9 +3,16 @@
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 
-use pointsman_e2e::{Origin, PATIENCE, Setup, Switch};
+use pointsman_e2e::{Origin, PATIENCE, Setup, Switch, program, tool};
 
-pointsman_e2e::for_threads!(from_start_to_end, an_upgrade, signs_of_life, nobody_listens, sockets_of_systemd);
+pointsman_e2e::for_threads!(
+    from_start_to_end,
+    an_upgrade,
+    signs_of_life,
+    nobody_listens,
+    sockets_of_systemd,
+    sockets_of_nobody
+);
 
 /// Who hears what a service says of itself.
 struct Manager {
@@ -117,4 +124,42 @@ fn sockets_of_systemd(threads: usize) {
     for _ in 0..20 {
         assert_eq!(switch.get("/").status(), 200);
     }
+}
+
+/// Numbers in the environment are no sockets: those of another process, or more than were handed over. What has them already is
+/// the switch itself.
+fn sockets_of_nobody(threads: usize) {
+    const NO_PID: &str = "warning: LISTEN_FDS is of no use without LISTEN_PID, and no socket is taken";
+    let origin = Origin::new("origin");
+    for (line, said) in [
+        ("unset LISTEN_PID; export LISTEN_FDS=30", vec![NO_PID.to_owned()]),
+        ("export LISTEN_FDS=30 LISTEN_PID=", vec![NO_PID.to_owned()]),
+        ("export LISTEN_FDS=30 LISTEN_PID=1", Vec::new()),
+        ("export LISTEN_FDS=30 LISTEN_PID=$$", (0..30).map(of_no_use).collect()),
+    ] {
+        let mut switch = Setup::new(threads).after(line).pool("standard", &[&origin]).start();
+        assert_eq!(switch.get("/").status(), 200);
+        let lines = switch.errors().all();
+        let lines: Vec<_> = lines.into_iter().filter(|line| line.contains("LISTEN_FDS")).collect();
+        assert_eq!(lines, said, "{line}");
+        switch.signal("TERM");
+        assert_eq!(switch.wait_for_exit(), Some(0), "{line}");
+    }
+}
+
+fn of_no_use(number: usize) -> String {
+    format!("warning: the socket {number} of LISTEN_FDS is of no use: no stream listens there")
+}
+
+/// More sockets than a process can have are not looked for one by one.
+#[test]
+fn sockets_that_cannot_be() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    Setup::new(1).pool_at("standard", "", &[("s", Origin::dead_address())]).write(folder.path());
+    let run = program().display();
+    let line = format!("export LISTEN_FDS=99999999999 LISTEN_PID=$$; exec {run} run --config pointsman.toml");
+    let Some(finished) = tool(folder.path(), "sh", &["-c", &line]) else { return };
+    assert_eq!(finished.code, 1, "{}", finished.output());
+    let said = finished.stderr.lines().filter(|line| line.contains("LISTEN_FDS")).collect::<Vec<_>>();
+    assert!(matches!(said[..], [line] if line.starts_with("error: LISTEN_FDS=99999999999: ")), "{said:?}");
 }
