@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Set::mixed("20,000 mixed", 20_000),
         Set::skewed("20,000 skewed", 20_000),
         Set::patterns("2,000 patterns", 2_000),
+        Set::regexes("5,000 regexes", 5_000),
         Set::names("20,000 names", 20_000),
         Set::mixed("100,000 mixed", 100_000),
     ];
@@ -67,6 +68,8 @@ fn main() -> ExitCode {
     bound("20,000 skewed to 1,000 mixed", ratio, ratio <= 4.0);
     let ratio = median("20,000 names").0 / small;
     bound("20,000 names to 1,000 mixed", ratio, ratio <= 2.0);
+    let ratio = median("5,000 regexes").0 / small;
+    bound("5,000 regexes to 1,000 mixed", ratio, ratio <= 3.0);
     let ratio = large.1 / large.0;
     bound("interpreter to engine at 20,000 mixed", ratio, ratio >= 50.0);
     if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -253,10 +253,12 @@ fn regexes() -> impl Strategy<Value = Op> {
         "\\b1",
         "/(a|b|long)$",
     ];
-    select(REGEXES).prop_map(|regex| {
-        let built = RegexBuilder::new(regex).unicode(false).dot_matches_new_line(true).build();
-        Op::Matches(built.expect("a regex").into())
-    })
+    select(REGEXES).prop_map(matches)
+}
+
+fn matches(regex: &str) -> Op {
+    let built = RegexBuilder::new(regex).unicode(false).dot_matches_new_line(true).build();
+    Op::Matches(built.expect("a regex").into())
 }
 
 fn entries() -> impl Strategy<Value = Entry> {

@@ -138,6 +138,30 @@ impl Set {
         Set { name, source, requests: (0..REQUESTS).map(request).collect() }
     }
 
+    /// Regexes that share their beginnings, or their ends, and have a name of their own inside.
+    pub(crate) fn regexes(name: &'static str, rules: usize) -> Set {
+        let mut source = String::new();
+        for number in 0..rules {
+            let test = match number % 2 {
+                0 => format!("path matches \"^/api/v[0-9]+/service{number}/[0-9]+$\""),
+                _ => format!("path matches \"/images{number}/.*\\.(gif|png)$\""),
+            };
+            line(&mut source, &test);
+        }
+        let mut values = Values::of(rules);
+        let request = |number| {
+            let mut request = values.request();
+            // One in four is of no rule.
+            let of = values.numbers.below(rules + rules / 3);
+            request.path = match number % 2 {
+                0 => format!("/api/v2/service{of}/12345"),
+                _ => format!("/shop/images{of}/12345.png"),
+            };
+            request
+        };
+        Set { name, source, requests: (0..REQUESTS).map(request).collect() }
+    }
+
     /// Endings, parts, patterns and regexes of paths.
     pub(crate) fn patterns(name: &'static str, rules: usize) -> Set {
         let mut values = Values::of(rules);

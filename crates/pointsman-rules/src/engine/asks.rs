@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::Sizes;
 use super::names::Names;
+use super::rarest;
 use super::reading::{self, Reading};
 use super::scale::Bounds;
 use super::signs::{Sign, Signs};
@@ -113,7 +114,10 @@ impl Asks {
         let signs = pace::each(&numbers.tests).map(|(test, _)| {
             Signs::of(test).filter(|signs| !is_small || (test.over == Over::Any && signs.are_plain(test)))
         });
-        let signs: Vec<Option<Signs>> = signs.collect();
+        let mut signs: Vec<Option<Signs>> = signs.collect();
+        if !is_small {
+            rarest::choose(&numbers.tests, &mut signs);
+        }
         let mut asks = Asks {
             asks: Vec::with_capacity(signs.len()),
             readings: Vec::new(),

@@ -1,9 +1,5 @@
 //! What a value must show for a test to hold: what an index can look up.
 
-use regex_syntax::ParserBuilder;
-use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
-use regex_syntax::hir::{Hir, HirKind, Look};
-
 use super::scale::Bounds;
 use crate::list::INDEXED_MAX;
 use crate::{Decimal, Entry, Members, Op, Over, Test};
@@ -31,14 +27,27 @@ pub(super) struct Signs {
     pub(super) is_numeric: bool,
 }
 
-/// Of a regex: literals of more bytes say no more, and more literals are no faster than the regex itself.
-const LITERAL_BYTES_MAX: usize = 32;
-const LITERALS_MAX: usize = 16;
-/// Classes of more members are no literals: `[aA]` is, as `(?i)` makes it, and `[0-9]` is not.
-const CLASS_MAX: usize = 3;
+impl Sign {
+    /// Whether it stands at the beginning of a value, or at its end.
+    pub(super) fn is_at_an_end(&self) -> bool {
+        matches!(self, Sign::StartsWith(_) | Sign::EndsWith(_))
+    }
+
+    /// What is looked for, as far as that is a text.
+    pub(super) fn text(&self) -> &[u8] {
+        match self {
+            Sign::Equals(text)
+            | Sign::StartsWith(text)
+            | Sign::Under(text)
+            | Sign::EndsWith(text)
+            | Sign::Contains(text) => text,
+            Sign::Present | Sign::Within(_) => b"",
+        }
+    }
+}
 
 impl Signs {
-    /// Nothing for a test that no index can help with.
+    /// Nothing for a test that no index can help with, and for one that has several to [choose](super::rarest) from.
     pub(super) fn of(test: &Test) -> Option<Signs> {
         if test.over == Over::Count {
             return None;
@@ -57,14 +66,20 @@ impl Signs {
             Op::StartsWith(text) => exactly(vec![Sign::StartsWith(text.clone())]),
             Op::EndsWith(text) => exactly(vec![Sign::EndsWith(text.clone())]),
             Op::Under(text) => exactly(vec![Sign::Under(text.clone())]),
-            Op::Like(pattern) => Some(Signs::of_pattern(pattern)),
-            Op::Matches(regex) => Signs::of_regex(regex.as_str()),
+            Op::Like(pattern) if !pattern.iter().any(|byte| matches!(byte, b'*' | b'?')) => {
+                exactly(vec![Sign::Equals(pattern.clone())])
+            }
             Op::NumberEquals(literal) => number(Bounds::number(literal)),
             Op::NumberOrder(order, literal) => number(Bounds::number_order(*order, literal)),
             Op::IpIn(network) => within(Bounds::network(network)),
             Op::IpOrder(order, address) => within(Bounds::address_order(*order, *address)),
             Op::In(entries) => Signs::of_list(entries),
-            Op::TextDiffers(_) | Op::TextOrder(..) | Op::NumberDiffers(_) | Op::IpNotIn(_) => None,
+            Op::Like(_)
+            | Op::Matches(_)
+            | Op::TextDiffers(_)
+            | Op::TextOrder(..)
+            | Op::NumberDiffers(_)
+            | Op::IpNotIn(_) => None,
         }
     }
 
@@ -97,55 +112,6 @@ impl Signs {
         }
         Some(signs)
     }
-
-    /// Of a `like`: what stands before its first wildcard, or behind its last, or the longest text between two.
-    fn of_pattern(pattern: &[u8]) -> Signs {
-        let is_wildcard = |byte: &u8| matches!(byte, b'*' | b'?');
-        let mut parts: Vec<&[u8]> = pattern.split(is_wildcard).collect();
-        let (first, last) = (parts[0], parts[parts.len() - 1]);
-        if parts.len() == 1 {
-            return Signs { list: vec![Sign::Equals(first.into())], is_exact: true, is_numeric: false };
-        }
-        parts.sort_by_key(|part| part.len());
-        let longest = parts.pop().unwrap_or_default();
-        let sign = match (first, last) {
-            _ if longest.is_empty() => Sign::Present,
-            (first, _) if first.len() == longest.len() => Sign::StartsWith(first.into()),
-            (_, last) if last.len() == longest.len() => Sign::EndsWith(last.into()),
-            _ => Sign::Contains(longest.into()),
-        };
-        Signs { list: vec![sign], is_exact: false, is_numeric: false }
-    }
-
-    /// Of a regex: literals of which each match has one.
-    fn of_regex(text: &str) -> Option<Signs> {
-        let parser = ParserBuilder::new().utf8(false).unicode(false).dot_matches_new_line(true).build();
-        let hir = parser.clone().parse(text).ok()?;
-        let looks = hir.properties();
-        let begins = literals(&hir, ExtractKind::Prefix);
-        let ends = literals(&hir, ExtractKind::Suffix);
-        if looks.look_set_prefix().contains(Look::Start)
-            && let Some(found) = &begins
-        {
-            return Some(Signs::hints(found, Sign::StartsWith));
-        }
-        if looks.look_set_suffix().contains(Look::End)
-            && let Some(found) = &ends
-        {
-            return Some(Signs::hints(found, Sign::EndsWith));
-        }
-        let inner = parts(&hir).iter().filter_map(|part| literals(part, ExtractKind::Prefix));
-        let found = inner.chain(begins).chain(ends).max_by_key(|found| {
-            let shortest = found.iter().map(Vec::len).min().unwrap_or_default();
-            (shortest, std::cmp::Reverse(found.len()))
-        })?;
-        Some(Signs::hints(&found, Sign::Contains))
-    }
-
-    fn hints(literals: &[Vec<u8>], sign: impl Fn(Box<[u8]>) -> Sign) -> Signs {
-        let list = literals.iter().map(|literal| sign(literal.as_slice().into())).collect();
-        Signs { list, is_exact: false, is_numeric: false }
-    }
 }
 
 /// Of a list with few members; one with more is looked up by itself.
@@ -165,68 +131,4 @@ fn of_members(members: &Members) -> Option<Vec<Sign>> {
 /// From one number to another.
 fn between(from: &Decimal, to: &Decimal, exclusive: bool) -> Bounds {
     Bounds::Numbers { from: Some((from.clone(), !exclusive)), to: Some((to.clone(), !exclusive)) }
-}
-
-/// The parts of a regex, each of which every match has.
-fn parts(hir: &Hir) -> &[Hir] {
-    let mut at = hir;
-    loop {
-        match at.kind() {
-            HirKind::Capture(capture) => at = &capture.sub,
-            HirKind::Concat(parts) => return parts,
-            _ => return std::slice::from_ref(at),
-        }
-    }
-}
-
-/// What each match begins or ends with, if these are few texts and none is empty.
-fn literals(hir: &Hir, kind: ExtractKind) -> Option<Vec<Vec<u8>>> {
-    let mut extractor = Extractor::new();
-    extractor
-        .kind(kind)
-        .limit_class(CLASS_MAX)
-        .limit_literal_len(LITERAL_BYTES_MAX)
-        .limit_total(LITERALS_MAX);
-    let found: Seq = extractor.extract(hir);
-    let found: Vec<_> = found.literals()?.iter().map(|literal| literal.as_bytes().to_vec()).collect();
-    (!found.iter().any(Vec::is_empty)).then_some(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(regex: &str, expected: Option<&[Sign]>) {
-        assert_eq!(Signs::of_regex(regex).map(|signs| signs.list).as_deref(), expected, "{regex}");
-    }
-
-    fn text(text: &str) -> Box<[u8]> {
-        text.as_bytes().into()
-    }
-
-    #[test]
-    fn regexes_have_literals() {
-        check("xml", Some(&[Sign::Contains(text("xml"))]));
-        check("^/api/", Some(&[Sign::StartsWith(text("/api/"))]));
-        check("^/(a|b)x", Some(&[Sign::StartsWith(text("/ax")), Sign::StartsWith(text("/bx"))]));
-        check("\\.(gif|png)$", Some(&[Sign::EndsWith(text(".gif")), Sign::EndsWith(text(".png"))]));
-        check("[0-9]+/long/[a-z]*", Some(&[Sign::Contains(text("/long/"))]));
-        check("(?i)aB", Some(&["AB", "Ab", "aB", "ab"].map(|both| Sign::Contains(text(both)))));
-        check("[0-9]+", None);
-        check("a?", None);
-        check("", None);
-    }
-
-    #[test]
-    fn patterns_have_a_longest_part() {
-        for (pattern, expected) in [
-            ("/shop/*.gif", Sign::StartsWith(text("/shop/"))),
-            ("/a/*.gif", Sign::EndsWith(text(".gif"))),
-            ("a*long?b", Sign::Contains(text("long"))),
-            ("*?*", Sign::Present),
-            ("/a", Sign::Equals(text("/a"))),
-        ] {
-            assert_eq!(Signs::of_pattern(pattern.as_bytes()).list, [expected], "{pattern}");
-        }
-    }
 }

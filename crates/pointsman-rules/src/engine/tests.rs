@@ -138,6 +138,17 @@ fn only_rules_that_may_hold_are_visited() {
     visits(&rules(99, |n| format!("url matches \"^/{n}(a|b)\"")), &url("/77b/5a"), &[77]);
     visits(&rules(99, |n| format!("url matches \"{n}\\.(gif|jpe?g)$\"")), &url("/x/8.jpeg"), &[8]);
     visits(&rules(99, |n| format!("lower(url) == \"/x{n}\"")), &url("/X7"), &[7]);
+    // They have their beginnings and ends in common.
+    let inside = |n| format!("url matches \"^/api/v[0-9]+/item{n}/[0-9]+$\"");
+    visits(&rules(99, inside), &url("/api/v1/item8/5"), &[8]);
+    visits(&rules(99, inside), &url("/api/v1/other/5"), &[]);
+    let folded = |n| format!("url matches \"(?i)^/api/v[0-9]+/item{n}/[0-9]+$\"");
+    visits(&rules(99, folded), &url("/API/v1/Item8/5"), &[8]);
+    let pictures = |n| format!("url matches \"/item{n}/.*\\.(gif|png)$\"");
+    visits(&rules(99, pictures), &url("/x/item8/y.png"), &[8]);
+    let either = |n| format!("url matches \"^/api/v[0-9]+/(item{n}|other)/\"");
+    visits(&rules(99, either), &url("/api/v1/item8/5"), &[8]);
+    visits(&rules(99, |n| format!("url like \"/application/*/{n}/*\"")), &url("/application/x/8/y"), &[8]);
 }
 
 #[test]

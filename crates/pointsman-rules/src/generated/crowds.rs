@@ -35,6 +35,7 @@ fn crowd_tests() -> impl Strategy<Value = Test> {
         1 => vec(prop_oneof![range, texts().prop_map(Entry::Text)], 0..3).prop_map(Op::In),
         1 => networks().prop_map(Op::IpIn),
         1 => regexes(),
+        1 => crowd_regexes(),
     ];
     let overs = select(vec![Over::Any, Over::Any, Over::Any, Over::Any, Over::All, Over::First, Over::Once]);
     let field = select(fields_of_crowds());
@@ -46,6 +47,29 @@ fn crowd_tests() -> impl Strategy<Value = Test> {
         over,
         fold_case,
         op,
+    })
+}
+
+/// Regexes and patterns that have their ends in common, with what tells them apart inside.
+fn crowd_regexes() -> impl Strategy<Value = Op> {
+    (0u32..12, 0u32..12, 0usize..12).prop_map(|(a, b, kind)| {
+        let regexes = [
+            format!("^/a/[0-9]+/{a}$"),
+            format!("^/a/{a}/.*[0-9]$"),
+            format!("^/(a|b)/{a}/[0-9]?{b}"),
+            format!("(?i)^/A/[0-9]+/{a}|^/A/{b}/"),
+            format!("(?i)/A/({a}|{b}/long)"),
+            format!("^(/[a-z]+)+/{a}/"),
+            format!("^/a(/{a}|/{b}/[0-9]+)$"),
+            format!("a/[{}-9]+/{b}", a % 10),
+            format!("^/[a-c]/({a}/)?{b}$"),
+            format!("(?i)^/A{{1,2}}/{a}/{b}(long|$)"),
+        ];
+        match (regexes.get(kind), kind) {
+            (Some(regex), _) => matches(regex),
+            (None, 10) => Op::Like(boxed(format!("/a/*/{a}"))),
+            (None, _) => Op::Like(boxed(format!("/?/{a}/*{b}*"))),
+        }
     })
 }
 
