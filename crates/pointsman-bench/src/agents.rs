@@ -11,6 +11,7 @@
 //!     start (a moment by the agent's clock) ─▶ load
 //!     ◀─────── progress, a beat at least once a second, both ways
 //!     cut (where another agent is lost) ─────▶ ends its load
+//!     end (where somebody wants no more) ────▶ ends it then, and waits for what is under way
 //!     ◀─────────── done (its part: whole, or what there is of it)
 //! ```
 //!

@@ -1,18 +1,54 @@
 //! What ends load before its time.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::Interrupt;
 use crate::clock::now_ns;
 
 /// Rings once, and all who hear it stop what they do.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Bell {
     has_rung: Mutex<bool>,
     rings: Condvar,
+    /// When nothing more is begun, by our clock: what is under way then is waited for.
+    ends_ns: AtomicU64,
+    interrupt: Interrupt,
+}
+
+impl Default for Bell {
+    fn default() -> Bell {
+        Bell::heard_with(Interrupt::default())
+    }
 }
 
 impl Bell {
+    /// One beside which this is heard, too, until load begins: whoever watches the load says then when it ends.
+    pub(crate) fn heard_with(interrupt: Interrupt) -> Bell {
+        Bell {
+            has_rung: Mutex::new(false),
+            rings: Condvar::new(),
+            ends_ns: AtomicU64::new(u64::MAX),
+            interrupt,
+        }
+    }
+
+    /// From then on nothing more is begun: said before that time, so that all hear of it in theirs.
+    pub(crate) fn end_at(&self, at_ns: u64) {
+        self.ends_ns.fetch_min(at_ns, Ordering::Relaxed);
+    }
+
+    /// When nothing more is begun; the end of time where nobody has said.
+    pub(crate) fn ends_ns(&self) -> u64 {
+        self.ends_ns.load(Ordering::Relaxed)
+    }
+
+    /// Whether there will be no load at all: it has rung, or somebody wants no more of it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_rung() || self.interrupt.has_come()
+    }
+
     pub(crate) fn ring(&self) {
         *self.has_rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.rings.notify_all();

@@ -14,7 +14,7 @@ use crate::negotiated::{Agreements, Negotiated};
 use crate::outcome::{Outcome, Void};
 use crate::plan::{Body, Handshakes, Load, Plan};
 use crate::request::FILLED_BYTES_MAX;
-use crate::{Fault, Machine, Progress, Shares, Url, run};
+use crate::{Fault, Machine, Progress, Shares, Url, run_whole};
 
 /// What stands for a size.
 pub const SIZE_PLACE: &str = "{size}";
@@ -124,6 +124,8 @@ pub struct Bulked {
     pub began_unix_s: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
+    /// How far it was when somebody wanted no more of it, in words; what had been measured by then stays.
+    pub interrupted: Option<String>,
 }
 
 impl Bulk {
@@ -258,6 +260,7 @@ pub fn haul(asked: &Bulk, observe: &mut dyn FnMut(Haul)) -> Result<Bulked, Fault
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut agreed: Vec<Agreements> = series.iter().map(|_| Agreements::default()).collect();
     let (mut trials, mut machine, mut gone) = (Vec::<Hauled>::new(), None, None);
+    let mut interrupted = None;
     let turns = turns(asked, series.len());
     for (at, (round, size, number)) in turns.iter().copied().enumerate() {
         // What was none once will be none again.
@@ -275,7 +278,7 @@ pub fn haul(asked: &Bulk, observe: &mut dyn FnMut(Haul)) -> Result<Bulked, Fault
         let running = &mut |progress: &Progress| {
             observe(Haul::Running(at, turns.len(), &series[number], size, progress));
         };
-        let ran = gone.clone().map_or_else(|| run(&plan, running), Err);
+        let ran = gone.clone().map_or_else(|| run_whole(&plan, running), Err);
         let trial = match ran {
             Ok(outcome) => {
                 agreed[number].add_all(&outcome.negotiated);
@@ -284,6 +287,10 @@ pub fn haul(asked: &Bulk, observe: &mut dyn FnMut(Haul)) -> Result<Bulked, Fault
                 trial
             }
             Err(fault) if trials.is_empty() => return Err(fault),
+            Err(_) if plan.interrupt.has_come() => {
+                interrupted = Some(format!("{at} of {} trials had ended by then", turns.len()));
+                break;
+            }
             Err(fault) => {
                 let trial = not_run((round, size, number), &fault);
                 gone = Some(fault).filter(Fault::is_of_agents);
@@ -302,6 +309,7 @@ pub fn haul(asked: &Bulk, observe: &mut dyn FnMut(Haul)) -> Result<Bulked, Fault
         machine: machine.unwrap_or_else(Machine::look),
         began_unix_s,
         seconds: began.elapsed().as_secs_f64(),
+        interrupted,
     })
 }
 

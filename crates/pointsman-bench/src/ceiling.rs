@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::answer_bytes;
 use crate::{
     Fault, Handshakes, Load, Manner, NullServer, NullTls, Outcome, Plan, Scheme, Shares, Target, Think, Url,
-    run,
+    run_whole,
 };
 
 /// How long it is measured, and warmed up.
@@ -103,7 +103,7 @@ pub(crate) fn before_null_servers(plan: &Plan, before: &BeforeNull) -> Result<f6
     let servers =
         (0..plan.threads).map(|_| NullServer::start(any, &manner)).collect::<Result<Vec<_>, _>>()?;
     let addresses: Vec<SocketAddr> = servers.iter().map(NullServer::address).collect();
-    let outcome = run(&derived(plan, is_tls, &addresses)?, &mut |_| {})?;
+    let outcome = run_whole(&derived(plan, is_tls, &addresses)?, &mut |_| {})?;
     if let Some(void) = outcome.voids.first() {
         return Err(Fault::new(format!("before null servers {}", void.sentence)));
     }

@@ -12,7 +12,7 @@ use crate::find::reasons;
 use crate::negotiated::{Agreements, Negotiated};
 use crate::outcome::{Outcome, Void};
 use crate::plan::{Handshakes, Load, Plan};
-use crate::{Ceiling, Fault, Machine, Progress, run};
+use crate::{Ceiling, Fault, Machine, Progress, run_whole};
 
 /// What may fail of a trial's requests: where it is more, the trial is void.
 const FAILED_SHARE_MAX: f64 = 0.01;
@@ -171,6 +171,13 @@ impl Compared {
         self.trials.iter().all(Fought::was_run)
     }
 
+    /// How far it was when somebody wanted no more of it, where that is why not.
+    fn how_far(&self) -> Option<String> {
+        let was_interrupted = !self.is_whole() && self.asked.a.interrupt.has_come();
+        let run = self.trials.iter().filter(|trial| trial.was_run()).count();
+        was_interrupted.then(|| format!("{run} of {} trials had ended by then", self.trials.len()))
+    }
+
     /// Why it is not green.
     pub fn reasons(&self) -> Vec<String> {
         let nothing = self.weighed.is_empty().then(|| {
@@ -213,7 +220,7 @@ pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compare
         let plan = if is_b { &asked.b } else { &asked.a };
         let plan = Plan { seed: turn.seed, ..plan.clone() };
         let running = &mut |progress: &Progress| observe(Bout::Running(at, turns.len(), turn.side, progress));
-        let mut outcome = match run(&plan, running) {
+        let mut outcome = match run_whole(&plan, running) {
             Ok(outcome) => outcome,
             Err(fault) if !was_run[usize::from(is_b)] => return Err(fault),
             Err(fault) => {
@@ -376,7 +383,7 @@ mod tests {
         // A client whose request failed waits a hundredth of a second: sixteen of them ask 1,600 times a second.
         let mut plan = Plan::new(vec![target], Load::Closed { clients: 16 });
         (plan.warm_up, plan.time) = (Duration::from_millis(300), Duration::from_millis(700));
-        let outcome = run(&plan, &mut |_| {}).expect("it answers");
+        let outcome = run_whole(&plan, &mut |_| {}).expect("it answers");
         let turn = turns(8, &mut Random::new(1))[0];
         let fought = fought(turn, &outcome);
         let rate = fought.figures[Quantity::Rate as usize].expect("a closed loop");

@@ -17,7 +17,12 @@ use crate::run::{Place, server_time};
 use crate::self_watch::{Look, SelfWatch, ThreadWatch};
 use crate::users::Setup;
 use crate::worker::{Assignment, Gauges, Timeline, Worker, batches};
-use crate::{Fault, Plan, Progress};
+use crate::{Fault, Interrupt, Plan, Progress};
+
+/// How soon it is heard that somebody wants no more of it.
+const INTERRUPT_LOOK_NS: u64 = SECOND_NS / 10;
+/// How long before load ends all threads are told, who look twenty times a second.
+const END_LEAD_NS: u64 = SECOND_NS / 5;
 
 /// The threads of a run.
 pub(crate) struct Crew {
@@ -100,12 +105,13 @@ impl Crew {
         observe: &mut dyn FnMut(&Progress),
     ) -> Result<Watched, Fault> {
         let mut sums = Sums { at_ns: timeline.begin_ns, time_waits: Some(0), ..Sums::default() };
-        self.pass_time(timeline.from_ns, (timeline, bell), &mut sums, observe);
+        self.pass_time(timeline.from_ns, (timeline, bell, &plan.interrupt), &mut sums, observe);
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (before, server_before) = (self.accounts.look(), server_time(plan)?);
-        self.pass_time(timeline.to_ns, (timeline, bell), &mut sums, observe);
+        self.pass_time(timeline.to_ns, (timeline, bell, &plan.interrupt), &mut sums, observe);
         // Only a bell rings before it.
-        let until_ns = now_ns().clamp(timeline.from_ns, timeline.to_ns);
+        let ends_ns = timeline.to_ns.min(bell.ends_ns()).max(timeline.from_ns);
+        let until_ns = now_ns().clamp(timeline.from_ns, ends_ns);
         let (after, server_after) = (self.accounts.look(), server_time(plan)?);
         Ok(Watched {
             before,
@@ -117,18 +123,31 @@ impl Crew {
         })
     }
 
-    /// Until then, or until the bell rings.
+    /// Until then, until load is to end, or until the bell rings. Where somebody wants no more of it, load ends soon, and in
+    /// the warm-up at once.
     fn pass_time(
         &self,
         until_ns: u64,
-        (timeline, bell): (Timeline, &Bell),
+        (timeline, bell, interrupt): (Timeline, &Bell, &Interrupt),
         sums: &mut Sums,
         observe: &mut dyn FnMut(&Progress),
     ) {
         loop {
+            let until_ns = until_ns.min(bell.ends_ns());
             let next_ns = (sums.at_ns + SECOND_NS).min(until_ns);
-            if bell.wait_until(next_ns) {
+            let looked_ns = next_ns.min(now_ns() + INTERRUPT_LOOK_NS);
+            if bell.wait_until(looked_ns) {
                 return;
+            }
+            if interrupt.has_come() && bell.ends_ns() == u64::MAX {
+                match timeline.ends_soon_ns(now_ns(), END_LEAD_NS) {
+                    Some(ends_ns) => bell.end_at(ends_ns),
+                    None => bell.ring(),
+                }
+                continue;
+            }
+            if looked_ns < next_ns {
+                continue;
             }
             let seen = self.accounts.time_waits().zip(sums.time_waits);
             sums.time_waits = seen.map(|(now, most)| now.max(most));

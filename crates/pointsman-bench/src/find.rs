@@ -9,7 +9,7 @@ use pointsman_measure::verdict::{Colour, Verdict, verdict};
 
 use crate::outcome::Void;
 use crate::plan::{Arrivals, Load, Plan};
-use crate::{Ceiling, Fault, Machine, Negotiated, Outcome, Progress, run};
+use crate::{Ceiling, Fault, Machine, Negotiated, Outcome, Progress, run_whole};
 
 /// How often a trial is begun whose first request is not answered: a server that was overloaded may need a moment.
 const BEGINNINGS_MAX: u32 = 3;
@@ -86,6 +86,8 @@ pub struct Found {
     pub seconds: f64,
     /// Whether the time was up before the search was at its end.
     pub was_cut_short: bool,
+    /// Whether somebody wanted no more of it before that: trials that had ended by then count.
+    pub was_interrupted: bool,
 }
 
 /// How a search ended.
@@ -126,6 +128,9 @@ impl Found {
     /// Why it is not green, a sentence each: of trials how many had which reason, and the first of them in full.
     pub fn reasons(&self) -> Vec<String> {
         match &self.ending {
+            Ending::None(NoResult::OutOfTrials) if self.was_interrupted => {
+                vec!["there were too few trials by then to find a boundary".to_owned()]
+            }
             Ending::None(NoResult::OutOfTrials) if self.was_cut_short => {
                 vec!["the time was up before a boundary was found".to_owned()]
             }
@@ -174,12 +179,18 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
     let (counted, of_each) = counted(&asked.plan);
     let began = Instant::now();
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let mut was_cut_short = false;
+    let interrupt = &asked.plan.interrupt;
+    let (mut was_cut_short, mut was_interrupted) = (false, false);
     let mut trials = Vec::new();
     let mut agreed = crate::negotiated::Agreements::default();
     let (mut machine, mut addresses) = (None, Vec::new());
     let ending = loop {
-        if !was_cut_short && asked.within.is_some_and(|within| began.elapsed() >= within) {
+        if !was_cut_short && !was_interrupted && !trials.is_empty() && interrupt.has_come() {
+            was_interrupted = true;
+            search.end();
+        }
+        if !was_cut_short && !was_interrupted && asked.within.is_some_and(|within| began.elapsed() >= within)
+        {
             was_cut_short = true;
             search.end();
         }
@@ -191,6 +202,8 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         let mut outcome = match tried(asked, &trial, of_each, observe) {
             Ok(outcome) => outcome,
             Err(fault) if trials.is_empty() => return Err(fault),
+            // The search ends with what is known.
+            Err(_) if interrupt.has_come() => continue,
             // The trials before it are told.
             Err(fault) => {
                 break Ending::Void { rate_per_s: trial.rate_per_s, voids: vec![Void::not_run(&fault)] };
@@ -228,6 +241,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         began_unix_s,
         seconds: began.elapsed().as_secs_f64(),
         was_cut_short,
+        was_interrupted,
     })
 }
 
@@ -254,7 +268,8 @@ fn tried(
     };
     let mut beginnings = 1;
     loop {
-        match run(&plan, &mut |progress| observe(Sight::Running(trial, progress))) {
+        match run_whole(&plan, &mut |progress| observe(Sight::Running(trial, progress))) {
+            Err(fault) if plan.interrupt.has_come() => return Err(fault),
             Err(_) if beginnings < BEGINNINGS_MAX && trial.number > 0 => {
                 beginnings += 1;
                 std::thread::sleep(MOMENT);

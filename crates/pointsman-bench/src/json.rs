@@ -23,6 +23,7 @@ impl Outcome {
             "kind": "load",
             "began_unix_s": self.began_unix_s,
             "seconds": self.seconds,
+            "interrupted": self.was_interrupted,
             "settings": settings(&self.plan),
             "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "machine": machine(self),

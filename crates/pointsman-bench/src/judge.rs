@@ -75,8 +75,19 @@ impl Outcome {
     }
 
     /// Whether the generator was in control: green, amber or red, with the reasons.
+    ///
+    /// At best it is amber where the run was interrupted.
     pub fn verdict(&self) -> Verdict {
-        self.verdict_by(&|outcome| verdict(&outcome.self_measures(None)))
+        let mut all = self.verdict_by(&|outcome| verdict(&outcome.self_measures(None)));
+        if self.was_interrupted {
+            let of = self.plan.time.as_secs_f64();
+            let measured = self.record.batches.len() as f64 / 10.0;
+            let text = format!("what counts is {measured:.1} s of the {of:.1} s that were to be measured");
+            all.reasons.push(Reason { colour: Colour::Amber, measure: Measure::Interrupted, text });
+            all.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.colour));
+            all.colour = all.colour.max(Colour::Amber);
+        }
+        all
     }
 
     /// The same by another judge. Agents are judged one by one, and the worst of them is the verdict.

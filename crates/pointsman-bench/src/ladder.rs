@@ -13,7 +13,7 @@ use crate::find::reasons;
 use crate::negotiated::{Agreements, Negotiated};
 use crate::outcome::{Outcome, Void};
 use crate::plan::{Load, Plan};
-use crate::{Ceiling, Fault, Machine, Progress, run};
+use crate::{Ceiling, Fault, Machine, Progress, run_whole};
 
 /// Trials of each number of clients that is compared with another.
 const COMPARED: usize = 6;
@@ -96,6 +96,8 @@ pub struct Top {
     pub seconds: f64,
     /// Whether the time was up before it was at its end.
     pub was_cut_short: bool,
+    /// Whether somebody wanted no more of it before that: trials that had ended by then stay.
+    pub was_interrupted: bool,
     /// Why a trial could not be run, and with it those behind it.
     pub not_run: Option<String>,
 }
@@ -118,8 +120,13 @@ impl Top {
         let voids = self.voids.iter().map(|void| format!("void: {}", void.sentence));
         let has_another = !self.voids.is_empty() || self.not_run.is_some();
         let nothing = (self.peak.is_none() && !has_another).then(|| {
-            let why =
-                if self.was_cut_short { "the time was up" } else { "the generator was never in control" };
+            let why = if self.was_interrupted {
+                "there were too few trials by then to find a peak"
+            } else if self.was_cut_short {
+                "the time was up"
+            } else {
+                "the generator was never in control"
+            };
             why.to_owned()
         });
         let not_run = self.not_run.as_ref().map(|why| format!("it ended before its time: {why}"));
@@ -196,6 +203,7 @@ pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault
         began_unix_s,
         seconds: 0.0,
         was_cut_short: false,
+        was_interrupted: false,
         not_run: None,
     };
     match climber.climb(&mut top) {
@@ -203,6 +211,7 @@ pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault
         Err(Stop::TimeIsUp) => top.was_cut_short = true,
         Err(Stop::Void(voids)) => top.voids = voids,
         Err(Stop::Fault(fault)) if climber.trials.is_empty() => return Err(fault),
+        Err(Stop::Fault(_)) if asked.plan.interrupt.has_come() => top.was_interrupted = true,
         Err(Stop::Fault(fault)) => top.not_run = Some(fault.to_string()),
     }
     top.law = scalability(&climber.means());
@@ -281,8 +290,9 @@ impl Climber<'_> {
             }
             let plan =
                 Plan { load: Load::Closed { clients }, seed: self.random.bits(), ..self.asked.plan.clone() };
-            let mut outcome = run(&plan, &mut |progress| (self.observe)(Rung::Running(clients, progress)))
-                .map_err(Stop::Fault)?;
+            let mut outcome =
+                run_whole(&plan, &mut |progress| (self.observe)(Rung::Running(clients, progress)))
+                    .map_err(Stop::Fault)?;
             self.asked.ceiling.iter().for_each(|ceiling| ceiling.hold_against(&mut outcome));
             let climbed = climbed(clients, &outcome);
             self.agreed.add_all(&outcome.negotiated);
@@ -377,6 +387,7 @@ mod tests {
             began_unix_s: 0,
             seconds: 1.0,
             was_cut_short: false,
+            was_interrupted: false,
             not_run: None,
         };
         for (peak, clients_max, colour, said) in [

@@ -41,6 +41,8 @@ pub struct Outcome {
     pub agents: Vec<AgentOutcome>,
     /// Agents that were lost on the way: the run is void, and what it holds is of the others, up to when the first was lost.
     pub lost: Vec<LostAgent>,
+    /// Somebody wanted no more of it before its end: it is of the time that there was.
+    pub was_interrupted: bool,
 }
 
 /// An agent that was lost while there was load, and what it had said by then.

@@ -5,11 +5,14 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::little::Little;
-use crate::outcome::{Generator, Outcome, ServerUse, ThreadUse, voids};
+use crate::outcome::{Generator, Outcome, ServerUse, ThreadUse, Void, voids};
 use crate::record::{LOOKS_A_BATCH, Record};
 use crate::run::seconds_of;
 use crate::worker::batches;
 use crate::{Machine, Plan};
+
+/// What was interrupted sooner than after a second is no result.
+const INTERRUPTED_BATCHES_MIN: usize = 10;
 
 /// One machine's share in a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,7 +30,12 @@ impl Part {
     /// What came of the plan, where this is all of it.
     pub(crate) fn outcome(mut self, plan: Plan, server: Option<ServerUse>) -> Outcome {
         let negotiated = std::mem::take(&mut self.record.agreements).into_sorted();
-        let voids = voids(&plan, &self.record, &negotiated);
+        let mut voids = voids(&plan, &self.record, &negotiated);
+        let was_interrupted = plan.interrupt.has_come() && !self.is_whole(&plan);
+        if was_interrupted && self.record.batches.len() < INTERRUPTED_BATCHES_MIN {
+            let sentence = format!("it was interrupted {}, which is too soon for a result", how_far(&self));
+            voids.push(Void { code: "interrupted", sentence });
+        }
         Outcome {
             plan,
             addresses: self.addresses,
@@ -42,6 +50,7 @@ impl Part {
             ceiling: None,
             agents: Vec::new(),
             lost: Vec::new(),
+            was_interrupted,
         }
     }
 
@@ -100,6 +109,14 @@ impl Part {
         let work = all.generator.threads.iter().flatten().map(ThreadUse::work).sum();
         all.generator.little = Little::of(&all.record, all.seconds, plan.timeout.as_secs_f64(), work);
         Some(all)
+    }
+}
+
+/// How far it was when it was interrupted.
+fn how_far(part: &Part) -> String {
+    match part.record.batches.len() {
+        0 => "before the measured time began".to_owned(),
+        _ => format!("{:.1} s into the measured time", part.seconds),
     }
 }
 

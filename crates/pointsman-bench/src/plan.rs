@@ -8,7 +8,7 @@ use pointsman_tls::{CertificateFiles, Offer};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Agents;
-use crate::{Class, Fault, Script, Shares, Sources, Think, Url, packed};
+use crate::{Class, Fault, Interrupt, Script, Shares, Sources, Think, Url, packed};
 
 /// More threads than any machine has cores.
 const THREADS_MAX: usize = 1024;
@@ -87,6 +87,9 @@ pub struct Plan {
     /// The machines that carry it out together; `None`: this process does.
     #[serde(skip)]
     pub agents: Option<Agents>,
+    /// What ends it before its time.
+    #[serde(skip)]
+    pub interrupt: Interrupt,
 }
 
 /// What one kind of request asks for.
@@ -258,6 +261,7 @@ impl Plan {
             server_process: None,
             seed: 1,
             agents: None,
+            interrupt: Interrupt::default(),
         }
     }
 

@@ -31,7 +31,7 @@ impl Patient<'_> {
         loop {
             match act(&self.socket) {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if self.bell.has_rung() {
+                    if self.bell.is_over() {
                         return Err(io::Error::other("it was ended before its time"));
                     }
                     if since.elapsed() >= self.timeout {

@@ -22,7 +22,7 @@ use crate::request::Requests;
 use crate::self_watch::{SelfWatch, ThreadWatch, descriptors};
 use crate::users::{self, Setup};
 use crate::worker::Timeline;
-use crate::{Fault, Machine, Plan};
+use crate::{Fault, Interrupt, Machine, Plan};
 
 /// From when all threads are ready to when the first request may be due.
 const START_NS: u64 = SECOND_NS / 50;
@@ -53,7 +53,8 @@ pub struct Progress {
     pub lag_ns: u64,
 }
 
-/// Carries out a plan, here or by its agents, and calls `observe` once a second on the way.
+/// Carries out a plan, here or by its agents, and calls `observe` once a second on the way. Where its interrupt comes, the
+/// measured time ends, and the outcome is what it would be had no more been asked for.
 ///
 /// # Errors
 /// When the plan contradicts itself, its files cannot be read, the server does not answer a first request, or an agent
@@ -62,10 +63,19 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
     if let Some(agents) = &plan.agents {
         return agents.run(plan, observe);
     }
-    let bell = Arc::new(Bell::default());
+    let bell = Arc::new(Bell::heard_with(plan.interrupt.clone()));
     let ready = Ready::new(plan, Place::ALONE, &bell, &|_| Ok(()))?;
     let (part, server) = ready.carry_out(now_ns() + START_NS, observe)?;
     Ok(part.outcome(plan.clone(), server))
+}
+
+/// The same where it is of use as a whole alone.
+///
+/// # Errors
+/// Those of [`run`], and that it was interrupted.
+pub fn run_whole(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, Fault> {
+    let outcome = run(plan, observe)?;
+    if outcome.was_interrupted { Err(Interrupt::fault()) } else { Ok(outcome) }
 }
 
 /// So many tenths of a second. Of none at all it is a nanosecond, so that what is nothing is nothing a second, too.
@@ -184,10 +194,11 @@ pub(crate) fn answer_bytes(plan: &Plan) -> Result<f64, Fault> {
     plan.check()?;
     let requests = Arc::new(Requests::new(plan)?);
     let config = Client::new(plan, &requests)?.0.map(Arc::new);
+    let bell = Bell::heard_with(plan.interrupt.clone());
     let (mut bytes, mut weights) = (0.0, 0.0);
     for index in 0..kinds(plan) {
         let weight = f64::from(plan.targets[index].weight);
-        bytes += weight * probe(plan, &requests, index, (config.as_ref(), &Bell::default()))? as f64;
+        bytes += weight * probe(plan, &requests, index, (config.as_ref(), &bell))? as f64;
         weights += weight;
     }
     Ok(if weights > 0.0 { bytes / weights } else { 0.0 })
@@ -237,11 +248,12 @@ impl Client {
             for target in 0..kinds(plan) {
                 let origin = requests.get(target).origin;
                 let is_known = std::mem::replace(&mut has_session[origin], true);
-                if bell.has_rung() {
-                    return Err(ended());
+                if bell.is_over() {
+                    return Err(ended(plan));
                 }
                 if index == 0 || !is_known {
-                    probe(plan, requests, target, (setup[origin].0.as_ref(), bell))?;
+                    let asked = probe(plan, requests, target, (setup[origin].0.as_ref(), bell));
+                    asked.map_err(|fault| if bell.is_over() { ended(plan) } else { fault })?;
                 }
             }
             setups.push(setup);
@@ -271,8 +283,8 @@ pub(crate) fn server_time(plan: &Plan) -> Result<Option<Time>, Fault> {
 }
 
 /// Somebody wanted no more of it.
-fn ended() -> Fault {
-    Fault::new("it was ended before its time")
+fn ended(plan: &Plan) -> Fault {
+    if plan.interrupt.has_come() { Interrupt::fault() } else { Fault::new("it was ended before its time") }
 }
 
 /// Lets the process open as many descriptors as it may, and says how many those are.

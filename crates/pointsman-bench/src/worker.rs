@@ -4,6 +4,7 @@ mod account;
 mod again;
 mod clients;
 mod connections;
+mod timeline;
 mod visit;
 
 use std::cmp::Reverse;
@@ -14,6 +15,7 @@ use std::sync::atomic::AtomicU64;
 
 use slab::Slab;
 
+pub(crate) use self::timeline::{Timeline, batches};
 use crate::arrivals::Schedule;
 use crate::bell::Bell;
 use crate::classes::ClassRecord;
@@ -21,7 +23,7 @@ use crate::clock::now_ns;
 use crate::connection::{Connection, End, Job, Parts, Turn};
 use crate::plan::{Load, share_of_thread};
 use crate::poller::{Poller, Ready, spins};
-use crate::record::{BATCH_NS, ErrorKind, Record};
+use crate::record::{ErrorKind, Record};
 use crate::request::Requests;
 use crate::session_record::SessionRecord;
 use crate::shares::Mix;
@@ -33,41 +35,6 @@ const BACKLOG_MAX: usize = 1 << 20;
 
 /// Arrivals that are begun before sockets are looked at again.
 const ARRIVALS_A_ROUND: usize = 32;
-
-/// The times of a run, the same for all threads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timeline {
-    pub(crate) begin_ns: u64,
-    /// The measured time is from here …
-    pub(crate) from_ns: u64,
-    /// … to here; nothing is begun any more.
-    pub(crate) to_ns: u64,
-}
-
-impl Timeline {
-    /// Before it is known when load begins: nothing is due yet, and nothing is measured.
-    pub(crate) const TO_COME: Timeline = Timeline { begin_ns: u64::MAX, from_ns: u64::MAX, to_ns: u64::MAX };
-
-    /// That of a plan whose load begins then.
-    pub(crate) fn of(plan: &Plan, begin_ns: u64) -> Timeline {
-        let from_ns = begin_ns + plan.warm_up.as_nanos() as u64;
-        Timeline { begin_ns, from_ns, to_ns: from_ns + measured_ns(plan) }
-    }
-
-    pub(crate) fn measures(&self, time_ns: u64) -> bool {
-        (self.from_ns..self.to_ns).contains(&time_ns)
-    }
-}
-
-/// How long a plan is measured: whole batches.
-pub(crate) fn measured_ns(plan: &Plan) -> u64 {
-    (plan.time.as_nanos() as u64).next_multiple_of(BATCH_NS)
-}
-
-/// How many those are.
-pub(crate) fn batches(plan: &Plan) -> usize {
-    (measured_ns(plan) / BATCH_NS) as usize
-}
 
 /// What a thread shows of itself while it runs.
 #[derive(Debug, Default)]
@@ -251,6 +218,8 @@ impl Worker {
     /// Begins what is due.
     #[inline]
     fn begin_due(&mut self, now: u64) {
+        // Whoever says so says it before that time: nothing of a later one is taken, however late this thread is.
+        self.given.timeline.to_ns = self.given.timeline.to_ns.min(self.given.bell.ends_ns());
         if self.warms_up && now >= self.given.timeline.from_ns {
             self.end_warm_up();
         }

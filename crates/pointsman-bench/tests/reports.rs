@@ -104,7 +104,7 @@ fn steps_that_could_not_be_run_are_void_and_the_others_stay() {
     let server = server();
     let workload = parse(WORKLOAD).expect("a workload");
     let steps = [outcome(&plan(&server, 1).of_workload(&workload).expect("a plan"))];
-    let not_run = NotRun { steps: vec![4, 8], why: "cannot ask it".into() };
+    let not_run = NotRun { steps: vec![4, 8], why: "cannot ask it".into(), was_interrupted: false };
     let run = ladder("w", &steps, Some(&not_run));
     comes_back(&run);
     assert_eq!(run.reasons[0], "void with 4, 8 clients, which were not run: cannot ask it");
@@ -125,7 +125,7 @@ fn orders_are_listed_by_their_size() {
         OrderOutcome { items, bytes, outcome: outcome(&plan) }
     };
     let mut steps = [step(1), step(200)];
-    let not_run = NotRun { steps: vec![500], why: "nobody is there".into() };
+    let not_run = NotRun { steps: vec![500], why: "nobody is there".into(), was_interrupted: false };
     let run = orders("o", &steps, Some(&not_run));
     comes_back(&run);
     assert_eq!(run.tables[0].rows.len(), 3);

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
-use pointsman_bench::SelfWatch;
+use pointsman_bench::{Interrupt, SelfWatch};
 use pointsman_measure::statistics::{mean_interval, ratio_of_pairs};
 use pointsman_measure::verdict::{Measure, SelfMeasures, Verdict, verdict};
 use pointsman_measure::{Interval, Random};
@@ -42,6 +42,8 @@ pub struct Plan {
     pub round_time: Duration,
     /// What the order of turns is drawn with.
     pub seed: u64,
+    /// What ends it before its time.
+    pub interrupt: Interrupt,
 }
 
 /// How far it is.
@@ -68,6 +70,8 @@ pub struct Outcome {
     pub cores: usize,
     /// The share of the machine's time that a hypervisor gave to others meanwhile, from 0 to 1.
     pub stolen: Option<f64>,
+    /// How far it was when somebody wanted no more of it, in words: rows that were whole by then stay.
+    pub interrupted: Option<String>,
 }
 
 /// One operation by one provider at one depth.
@@ -161,12 +165,13 @@ pub fn crypto(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<Out
         unable: Vec::new(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         stolen: None,
+        interrupted: None,
     };
     let keys = Keys::default();
     let mut random = Random::new(plan.seed);
     let steps = plan.depths.len() * plan.primitives.len() * plan.rounds as usize;
     let mut step = 0;
-    for depth in &plan.depths {
+    'all: for depth in &plan.depths {
         for primitive in &plan.primitives {
             let mut turns = Turns::new(plan, &outcome.unable, *primitive, *depth);
             for _ in 0..plan.rounds {
@@ -177,6 +182,14 @@ pub fn crypto(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<Out
                 on_progress(&Progress { share: step as f64 / steps as f64, what });
                 step += 1;
                 turns.round(&keys, &mut random);
+                if plan.interrupt.has_come() {
+                    let rows = plan.depths.len() * plan.primitives.len();
+                    let measured = (step - 1) / plan.rounds as usize;
+                    outcome.interrupted =
+                        Some(format!("{measured} of {rows} primitives had been measured by then"));
+                    // Half a row is none.
+                    break 'all;
+                }
             }
             outcome.rows.extend(turns.rows(&mut random));
             outcome.unable.extend(turns.unable);
@@ -184,6 +197,7 @@ pub fn crypto(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<Out
     }
     outcome.stolen = machine.look().stolen_since(&before);
     match (outcome.rows.is_empty(), outcome.unable.first()) {
+        (true, _) if outcome.interrupted.is_some() => Err(Trouble::new("it was interrupted")),
         (true, Some(unable)) => Err(unable.why.clone()),
         _ => Ok(outcome),
     }
@@ -242,6 +256,9 @@ impl<'a> Turns<'a> {
         random.shuffle(&mut order);
         for provider in order {
             let Some(known) = &mut self.rounds[provider] else { continue };
+            if self.plan.interrupt.has_come() {
+                return;
+            }
             let who = &self.plan.providers[provider];
             match who.rounds(self.primitive, keys, self.depth, self.plan.round_time) {
                 Ok(seen) => {

@@ -1,6 +1,6 @@
 //! What came of method 1, as a report shows it.
 
-use pointsman_bench::{Machine, provenance, texts};
+use pointsman_bench::{Machine, mark_interrupted, provenance, texts};
 use pointsman_measure::Interval;
 use pointsman_measure::chart::{Axis, Chart, Content, Line};
 use pointsman_measure::report::{Figure, Run};
@@ -27,6 +27,7 @@ impl Outcome {
         run.tables = vec![self.table(), self.unable_table()];
         run.tables.retain(|table| !table.rows.is_empty());
         run.outcome = Some(json);
+        mark_interrupted(&mut run, self.interrupted.as_deref());
         run
     }
 
@@ -213,6 +214,7 @@ mod tests {
     use super::*;
     use crate::crypto::{Plan, crypto};
     use crate::{Library, Primitive, Provider};
+    use pointsman_bench::Interrupt;
 
     #[test]
     fn a_report_says_all_that_was_measured() {
@@ -224,6 +226,7 @@ mod tests {
             rounds: 4,
             round_time: Duration::from_millis(1),
             seed: 1,
+            interrupt: Interrupt::default(),
         };
         let outcome = crypto(&plan, &mut |_| {}).expect("two libraries");
         let run = outcome.report("here");
@@ -249,6 +252,7 @@ mod tests {
             rounds: 4,
             round_time: Duration::from_millis(1),
             seed: 1,
+            interrupt: Interrupt::default(),
         };
         let mut outcome = crypto(&plan, &mut |_| {}).expect("a library");
         let waited = outcome.rows[0].figures.waited_share;

@@ -10,6 +10,7 @@ mod find;
 mod handshake;
 mod handshake_table;
 mod identity;
+mod interruption;
 mod judged;
 mod load;
 mod null;
@@ -26,6 +27,7 @@ mod workload;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use self::interruption::interruptible;
 use crate::usage::{wrong_options, wrong_use};
 use crate::{WRONG_USE, say};
 
@@ -50,13 +52,13 @@ pointsman bench COMMAND
 pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     match command.to_str() {
-        Some("crypto") => crypto::run(arguments),
-        Some("handshake") => handshake::run(arguments),
-        Some("load") => load::load(arguments),
-        Some("bulk") => bulk::bulk(arguments),
-        Some("find") => find::find(arguments),
-        Some("compare") => compare::compare(arguments),
-        Some("workload") => workload::workload(arguments),
+        Some("crypto") => interruptible(arguments, crypto::run),
+        Some("handshake") => interruptible(arguments, handshake::run),
+        Some("load") => interruptible(arguments, load::load),
+        Some("bulk") => interruptible(arguments, bulk::bulk),
+        Some("find") => interruptible(arguments, find::find),
+        Some("compare") => interruptible(arguments, compare::compare),
+        Some("workload") => interruptible(arguments, workload::workload),
         Some("report") => report::report(arguments),
         Some("agent") => agent::agent(arguments),
         Some("null") => null::null(arguments),

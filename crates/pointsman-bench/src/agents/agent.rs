@@ -343,6 +343,7 @@ fn attend(
                 let (Ok(()) | Err(_)) = start.take().map_or(Ok(()), |start| start.send(begin_ns));
             }
             Some(Message::Cut) => bell.ring(),
+            Some(Message::End { at_ns }) => bell.end_at(at_ns),
             Some(_) => return Err(Lost::out_of_turn()),
             None => {}
         }

@@ -46,6 +46,8 @@ pub(super) enum Message {
     Start { begin_ns: u64 },
     /// Load ends now, and what there is by now is all that is wanted: another agent is lost.
     Cut,
+    /// Nothing more is begun from then on, by the agent's clock; what is under way is waited for: nobody wants more of it.
+    End { at_ns: u64 },
     /// How it goes, once a second.
     Progress(Progress),
     /// What came of it.

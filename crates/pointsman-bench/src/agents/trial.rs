@@ -18,10 +18,12 @@ use crate::part::Part;
 use crate::process::Time;
 use crate::record::Record;
 use crate::worker::Timeline;
-use crate::{Fault, Generator, Machine, Plan, Progress};
+use crate::{Fault, Generator, Interrupt, Machine, Plan, Progress};
 
 /// From when all are ready to when load begins, beside four of the longest round trips: agents have to hear of it.
 const LEAD_NS: u64 = SECOND_NS / 5;
+/// The same of its end, where it is interrupted: those who stay with agents look ten times a second, as the threads of agents do.
+const END_LEAD_NS: u64 = SECOND_NS / 2;
 /// Nobody waits longer than this for a word of any agent without looking whether one of them is late.
 const NEXT_MAX: Duration = Duration::from_millis(250);
 
@@ -110,6 +112,12 @@ impl Conductor<'_> {
         }
         let mut under = Under::new(self.plan, timeline, starts.len());
         while under.is_on() {
+            if self.plan.interrupt.has_come() && !under.is_cut() && under.lost.is_empty() {
+                match under.cut_short(END_LEAD_NS + 4 * longest_ns) {
+                    Some(ends_ns) => self.calls.end_at(ends_ns),
+                    None => self.calls.cut(),
+                }
+            }
             under.look()?;
             let (index, heard) = match self.heard.recv_timeout(under.wait().min(NEXT_MAX)) {
                 Ok(heard) => heard,
@@ -147,7 +155,14 @@ impl Conductor<'_> {
     fn gather(&self) -> Result<Vec<Clock>, Fault> {
         let mut clocks: Vec<Option<Clock>> = vec![None; self.names.len()];
         while clocks.iter().any(Option::is_none) {
-            let (index, heard) = self.heard.recv().map_err(|_| Fault::new("no agent is left"))?;
+            let (index, heard) = match self.heard.recv_timeout(NEXT_MAX) {
+                Ok(heard) => heard,
+                Err(RecvTimeoutError::Timeout) if self.plan.interrupt.has_come() => {
+                    return Err(Interrupt::fault());
+                }
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Err(Fault::new("no agent is left")),
+            };
             let named = |words: &str| of_agent(&self.names[index], &Fault::new(words)).of_agents();
             return Err(match heard {
                 Heard::Ready(clock) => {

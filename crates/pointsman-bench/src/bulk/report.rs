@@ -8,6 +8,7 @@ use pointsman_measure::verdict::Colour;
 use serde_json::{Value, json};
 
 use super::{Bulked, Hauled, MIB, Row, Way};
+use crate::interrupt::mark_interrupted;
 use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
 use crate::report::{AGREED, agreed, chart, round, table};
@@ -38,6 +39,7 @@ impl Bulked {
         run.tables = std::iter::once(self.table()).chain(tables).collect();
         run.tables.retain(|table| !table.rows.is_empty());
         run.outcome = Some(self.json());
+        mark_interrupted(&mut run, self.interrupted.as_deref());
         run
     }
 

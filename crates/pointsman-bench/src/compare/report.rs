@@ -8,6 +8,7 @@ use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
 use super::{Compared, Fought, Quantity, Weighed};
+use crate::interrupt::mark_interrupted;
 use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
 use crate::report::{AGREED, agreed as agreed_on, chart};
@@ -40,6 +41,7 @@ impl Compared {
         run.tables = [self.table(), self.failed()].into_iter().chain(agreed).collect();
         run.tables.retain(|table| !table.rows.is_empty());
         run.outcome = Some(self.json());
+        mark_interrupted(&mut run, self.how_far().as_deref());
         run
     }
 

@@ -10,6 +10,7 @@ use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
 use super::{Counted, Ending, Found, Tried};
+use crate::interrupt::mark_interrupted;
 use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
 use crate::report::{AGREED, agreed, chart};
@@ -33,6 +34,7 @@ impl Found {
         run.reasons = self.reasons();
         run.answer = self.answer();
         run.outcome = Some(self.json());
+        mark_interrupted(&mut run, self.how_far().as_deref());
         let Some(findings) = self.findings() else {
             run.tables = vec![self.trials_table()];
             run.tables.extend(self.agreed());
@@ -43,6 +45,12 @@ impl Found {
         run.tables = vec![self.curve_table(findings), self.trials_table()];
         run.tables.extend(self.agreed());
         run
+    }
+
+    /// How far it was when it was interrupted, if it was.
+    fn how_far(&self) -> Option<String> {
+        self.was_interrupted
+            .then(|| format!("what is known is of {} trials that had ended by then", self.trials.len()))
     }
 
     /// What handshakes of all trials agreed on, if there were any.

@@ -7,6 +7,7 @@ use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
 use super::{Climbed, Top, by_clients};
+use crate::interrupt::mark_interrupted;
 use crate::json::negotiated;
 use crate::provenance::provenance;
 use crate::report::{AGREED, agreed, chart};
@@ -26,6 +27,8 @@ impl Top {
         run.tables = vec![self.table(), agreed];
         run.tables.retain(|table| !table.rows.is_empty());
         run.outcome = Some(self.json());
+        let how_far = || format!("{} trials had ended by then", self.trials.len());
+        mark_interrupted(&mut run, self.was_interrupted.then(how_far).as_deref());
         run
     }
 

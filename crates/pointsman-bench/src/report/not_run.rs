@@ -11,6 +11,8 @@ pub struct NotRun {
     pub steps: Vec<u32>,
     /// Why the first of them was not, and with it the others.
     pub why: String,
+    /// Whether that is because somebody wanted no more of them.
+    pub was_interrupted: bool,
 }
 
 impl NotRun {
@@ -22,6 +24,7 @@ impl NotRun {
         run.colour = run.colour.max(Colour::Amber);
         if let Some(outcome) = &mut run.outcome {
             outcome["not_run"] = json!({"steps": self.steps, "of": what, "why": self.why});
+            outcome["interrupted"] = self.was_interrupted.into();
         }
     }
 }

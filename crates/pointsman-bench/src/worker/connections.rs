@@ -68,7 +68,7 @@ impl Worker {
         let origins = self.idle.len();
         (0..count).for_each(|number| self.open(number % origins, &[], now_ns()));
         let until_ns = now_ns() + self.given.plan.timeout.as_nanos() as u64;
-        let is_over = |bell: &Bell| now_ns() >= until_ns || bell.has_rung();
+        let is_over = |bell: &Bell| now_ns() >= until_ns || bell.is_over();
         while !is_over(&self.given.bell) && self.connections.iter().any(|(_, opened)| !opened.is_open()) {
             let now = now_ns();
             self.poller.wait(now, until_ns.min(now + LOOK_NS), &mut ready)?;

@@ -9,6 +9,7 @@ mod bench_bulk;
 mod bench_control;
 mod bench_crypto;
 mod bench_handshake;
+mod bench_interrupted;
 mod bench_load;
 mod bench_report;
 mod bench_users;

@@ -40,6 +40,8 @@ pub enum Measure {
     NullServer,
     /// What one client less reaches.
     FewerClients,
+    /// How much of the time there was of a trial that was interrupted.
+    Interrupted,
 }
 
 /// What was measured in a trial; what is `None` was not.
@@ -321,6 +323,7 @@ impl fmt::Display for Measure {
             Self::Gaps => "gaps between sends",
             Self::NullServer => "null server",
             Self::FewerClients => "one client less",
+            Self::Interrupted => "interrupted",
         })
     }
 }

@@ -35,6 +35,8 @@ pub struct Outcome {
     pub watched: SelfMeasures,
     /// Connections that the capture had no room for.
     pub connections_not_captured: u64,
+    /// How far it was when somebody wanted no more of it, in words: handshakes that were done by then count.
+    pub interrupted: Option<String>,
 }
 
 impl Outcome {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pointsman_bench::{Close, Offer, Scheme, Url};
+use pointsman_bench::{Close, Interrupt, Offer, Scheme, Url};
 use pointsman_tls::CertificateFiles;
 
 use crate::library::Library;
@@ -43,6 +43,8 @@ pub struct Plan {
     pub predicted_with: Option<Library>,
     /// What draws begin with.
     pub seed: u64,
+    /// What ends it before its time.
+    pub interrupt: Interrupt,
 }
 
 /// What a series is to be.
@@ -103,6 +105,7 @@ impl Plan {
             capture: None,
             predicted_with: Some(Library::aws_lc_rs()),
             seed: 1,
+            interrupt: Interrupt::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What came of the handshakes, as a report shows it.
 
-use pointsman_bench::{Machine, provenance, texts};
+use pointsman_bench::{Machine, mark_interrupted, provenance, texts};
 use pointsman_measure::chart::{Axis, Chart, Content, Layer, Line};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::table::{Cell, Table};
@@ -27,6 +27,7 @@ impl Outcome {
         run.charts = vec![self.phases_chart(), self.prediction_chart(), self.distribution_chart()];
         run.tables = vec![self.phases_table(), self.prediction_table()];
         run.outcome = Some(json);
+        mark_interrupted(&mut run, self.interrupted.as_deref());
         run
     }
 

@@ -63,7 +63,7 @@ pub fn handshake(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<
     }
     let own = SelfWatch::of(vec![ThreadWatch::own()]);
     let before = own.look();
-    take_turns(plan, address, &mut all, capture.as_mut(), on_progress)?;
+    let done = take_turns(plan, address, &mut all, capture.as_mut(), on_progress)?;
     let watched = watched(&before, &own.look());
     if let Some(secrets) = &secrets {
         secrets.finish()?;
@@ -78,14 +78,25 @@ pub fn handshake(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<
         voids: Vec::new(),
         watched,
         connections_not_captured: left_out,
+        interrupted: (done < plan.count).then(|| how_far(done, plan)),
     };
     let mut random = Random::new(plan.seed);
     for (wanted, series) in plan.series.iter().zip(all) {
-        outcome.voids.extend(series.seen.voids(wanted, plan));
+        outcome.voids.extend(series.seen.voids(wanted, done));
         outcome.series.push(Measured::of(wanted, series.seen, &mut random));
     }
-    predict_all(plan, &mut outcome, on_progress)?;
+    match predict_all(plan, &mut outcome, on_progress) {
+        Err(_) if plan.interrupt.has_come() => {
+            let words = "the primitives of the prediction had not been measured by then";
+            outcome.interrupted.get_or_insert_with(|| words.to_owned());
+        }
+        predicted => predicted?,
+    }
     Ok(outcome)
+}
+
+fn how_far(done: u32, plan: &Plan) -> String {
+    format!("{done} of {} handshakes of each series had been done by then", plan.count)
 }
 
 /// What one thread and its machine spent.
@@ -152,7 +163,7 @@ fn take_turns(
     all: &mut [Series],
     mut capture: Option<&mut Capture>,
     on_progress: &mut dyn FnMut(&Progress),
-) -> Result<(), Trouble> {
+) -> Result<u32, Trouble> {
     let name = plan.server_name.clone().unwrap_or_else(|| plan.url.host.clone());
     let parsed = ServerName::try_from(name.clone());
     let name = parsed.map_err(|_| Trouble::new(format!("`{name}` is no server name for TLS")))?;
@@ -173,6 +184,11 @@ fn take_turns(
     }
     let mut in_a_row = 0;
     for number in 0..plan.count {
+        match number {
+            _ if !plan.interrupt.has_come() => {}
+            0 => return Err(Trouble::new("it was interrupted before there was a handshake that counts")),
+            done => return Ok(done),
+        }
         on_progress(&Progress {
             share: f64::from(number) / f64::from(plan.count),
             what: format!("handshake {number} of {} in each of {} series", plan.count, all.len()),
@@ -200,12 +216,12 @@ fn take_turns(
             }
         }
     }
-    Ok(())
+    Ok(plan.count)
 }
 
 impl Seen {
-    /// What was not as it was wanted.
-    fn voids(&self, wanted: &Wanted, plan: &Plan) -> Vec<Void> {
+    /// What was not as it was wanted, of so many handshakes.
+    fn voids(&self, wanted: &Wanted, done: u32) -> Vec<Void> {
         let mut voids = Vec::new();
         let mut void = |code, sentence: String| {
             voids.push(Void { code, sentence: format!("{}: {sentence}", wanted.name()) });
@@ -228,7 +244,7 @@ impl Seen {
             void("mixed", "the server did not agree on the same in all handshakes".to_owned());
         }
         if let Some(trouble) = &self.first_failure {
-            let words = format!("{} of {} handshakes failed ({trouble})", self.failed, plan.count);
+            let words = format!("{} of {done} handshakes failed ({trouble})", self.failed);
             void("failed", words);
         }
         voids
@@ -241,7 +257,9 @@ fn predict_all(
     outcome: &mut Outcome,
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<(), Trouble> {
-    let Some(library) = &plan.predicted_with else { return Ok(()) };
+    let Some(library) = plan.predicted_with.as_ref().filter(|_| outcome.interrupted.is_none()) else {
+        return Ok(());
+    };
     let agreed: Vec<Option<Agreed>> = outcome.series.iter().map(agreed).collect();
     let mut primitives: Vec<Primitive> = Vec::new();
     for operation in agreed.iter().flatten().flat_map(Agreed::operations) {
@@ -260,12 +278,17 @@ fn predict_all(
             rounds: ROUNDS,
             round_time: ROUND_TIME,
             seed: plan.seed,
+            interrupt: plan.interrupt.clone(),
         },
         &mut |progress| {
             let what = format!("primitives for the prediction: {}", progress.what);
             on_progress(&Progress { share: progress.share, what });
         },
     )?;
+    if measured.interrupted.is_some() {
+        // A sum that lacks steps predicts nothing.
+        return Err(Trouble::new("it was interrupted"));
+    }
     let cost = |operation: Operation| {
         let row = measured.rows.iter().find(|row| row.operation == operation)?;
         let Interval { estimate, low, high } = row.figures.rate;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use lexopt::{Arg, Parser};
-use pointsman_bench::{Bulk, Haul, Hauled, Load, Plan, SIZE_BYTES_MAX, Way, haul};
+use pointsman_bench::{Bulk, Haul, Hauled, Interrupt, Load, Plan, SIZE_BYTES_MAX, Way, haul};
 use pointsman_measure::report::Document;
 use pointsman_measure::table::csv;
 use pointsman_measure::verdict::Colour;
@@ -41,6 +41,7 @@ bodies
 
 const EXIT: &str = "
 exit status: 0 measured; 1 measured, and some of it is no result: void, or the generator was not in control; 2 not measured
+Ctrl-C ends it with what was measured by then, and exit status 130 (SIGTERM: 143); a second one at once
 ";
 
 /// What is measured, if nobody says.
@@ -130,11 +131,14 @@ impl Options {
 }
 
 /// Measures each size of each series.
-pub(super) fn bulk(arguments: Vec<OsString>) -> ExitCode {
+pub(super) fn bulk(arguments: Vec<OsString>, interrupt: &Interrupt) -> ExitCode {
     with_options(
         Options::read(arguments),
         &[HELP, &beside(HELP, plan_options::HELP, &OTHERS), agent_options::HELP, output::HELP, EXIT],
-        carry_out,
+        |mut options| {
+            options.bulk.plans.iter_mut().for_each(|plan| plan.interrupt = interrupt.clone());
+            carry_out(options)
+        },
     )
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use lexopt::{Arg, Parser};
-use pointsman_bench::{Bout, Compare, Fault, Plan};
+use pointsman_bench::{Bout, Compare, Fault, Interrupt, Plan};
 use pointsman_measure::compare::{BLOCKS, Side};
 use pointsman_measure::report::{Document, Run};
 use pointsman_measure::verdict::Colour;
@@ -40,6 +40,7 @@ comparison
 const EXIT: &str = "
 exit status: 0 compared, whatever came of it; 1 nothing could be compared (void, or the generator was not in control), or not all
 trials could be run; 2 not measured
+Ctrl-C ends it with what was measured by then, and exit status 130 (SIGTERM: 143); a second one at once
 ";
 
 /// The times of a trial, if nobody says.
@@ -98,7 +99,7 @@ impl Options {
 }
 
 /// Compares, and says what came of it.
-pub(super) fn compare(arguments: Vec<OsString>) -> ExitCode {
+pub(super) fn compare(arguments: Vec<OsString>, interrupt: &Interrupt) -> ExitCode {
     with_options(
         Options::read(arguments),
         &[
@@ -109,7 +110,12 @@ pub(super) fn compare(arguments: Vec<OsString>) -> ExitCode {
             output::HELP,
             EXIT,
         ],
-        carry_out,
+        |mut options| {
+            for plan in [&mut options.a, &mut options.b] {
+                plan.interrupt = interrupt.clone();
+            }
+            carry_out(options)
+        },
     )
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::{Arg, Parser};
+use pointsman_bench::Interrupt;
 use pointsman_measure::report::Document;
 use pointsman_tls_bench::crypto::{Outcome, Plan, crypto};
 use pointsman_tls_bench::{Library, Openssl, Primitive, Provider, Token};
@@ -38,6 +39,7 @@ What the primitives of TLS cost on this machine: operations a second by the wall
 
 const EXIT: &str = "
 exit status: 0 measured, 2 not measured
+Ctrl-C ends it with what was measured by then, and exit status 130 (SIGTERM: 143); a second one at once
 ";
 
 /// Blocks of a keystroke, a small answer, a packet and a whole record.
@@ -100,7 +102,8 @@ impl Options {
         let depths = if words.depths.is_empty() { vec![1] } else { numbers("--depths", &words.depths)? };
         let primitives = primitives(&words.primitives, &sizes)?;
         let providers = words.providers()?;
-        let plan = Plan { primitives, providers, depths, rounds, round_time, seed };
+        let plan =
+            Plan { primitives, providers, depths, rounds, round_time, seed, interrupt: Interrupt::default() };
         Ok(Some(Options { plan, output }))
     }
 }
@@ -180,8 +183,11 @@ fn numbers(option: &str, words: &[String]) -> Result<Vec<usize>, String> {
 }
 
 /// Measures, and says what came of it.
-pub(super) fn run(arguments: Vec<OsString>) -> ExitCode {
-    with_options(Options::read(arguments), &[HELP, output::HELP, EXIT], carry_out)
+pub(super) fn run(arguments: Vec<OsString>, interrupt: &Interrupt) -> ExitCode {
+    with_options(Options::read(arguments), &[HELP, output::HELP, EXIT], |mut options| {
+        options.plan.interrupt = interrupt.clone();
+        carry_out(options)
+    })
 }
 
 fn carry_out(options: Options) -> ExitCode {

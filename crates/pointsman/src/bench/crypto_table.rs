@@ -6,7 +6,7 @@ use pointsman_measure::Interval;
 use pointsman_tls_bench::crypto::{Outcome, Row};
 use pointsman_tls_bench::{Place, Primitive, instructions, processor_flags};
 
-use super::judged::judged;
+use super::judged::{interrupted, judged};
 use crate::units;
 
 /// A line for each operation and provider; the speed-up is beside the first provider.
@@ -53,7 +53,7 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         writeln!(text, "  not measured: {}{size} by {name}: {}", unable.primitive.name(), unable.why)?;
     }
     engaged(text, outcome)?;
-    write!(text, "{}", judged(&outcome.verdict()))
+    write!(text, "{}{}", interrupted(outcome.interrupted.as_deref()), judged(&outcome.verdict()))
 }
 
 fn figures(row: &Row) -> String {

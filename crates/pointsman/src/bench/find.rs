@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use lexopt::{Arg, Parser};
-use pointsman_bench::{Arrivals, Fault, Find, Ladder, Load, Plan, Rung, Sight};
+use pointsman_bench::{Arrivals, Fault, Find, Interrupt, Ladder, Load, Plan, Rung, Sight};
 use pointsman_measure::report::{Document, Run};
 use pointsman_measure::search::{Goal, Phase, Trial};
 use pointsman_measure::verdict::Colour;
@@ -45,6 +45,7 @@ search
 const EXIT: &str = "
 exit status: 0 found; 1 no result: nothing found, void, a trial that could not be run, or the generator was not in control
 (red); 2 not measured
+Ctrl-C ends it with what was measured by then, and exit status 130 (SIGTERM: 143); a second one at once
 ";
 
 /// Options of other commands that say what is looked for here, or given in another way.
@@ -159,7 +160,7 @@ impl Options {
 }
 
 /// Searches, and says what was found.
-pub(super) fn find(arguments: Vec<OsString>) -> ExitCode {
+pub(super) fn find(arguments: Vec<OsString>, interrupt: &Interrupt) -> ExitCode {
     with_options(
         Options::read(arguments),
         &[
@@ -170,7 +171,10 @@ pub(super) fn find(arguments: Vec<OsString>) -> ExitCode {
             output::HELP,
             EXIT,
         ],
-        carry_out,
+        |mut options| {
+            options.plan.interrupt = interrupt.clone();
+            carry_out(options)
+        },
     )
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lexopt::{Arg, Parser, ValueExt};
-use pointsman_bench::{Close, Offer, Url};
+use pointsman_bench::{Close, Interrupt, Offer, Url};
 use pointsman_measure::report::Document;
 use pointsman_tls::OneVersion;
 use pointsman_tls_bench::Library;
@@ -47,6 +47,7 @@ and what the primitives of `bench crypto`, measured on this machine in the same 
 
 const EXIT: &str = "
 exit status: 0 measured, 1 measured and void: not a result, 2 not measured
+Ctrl-C ends it with what was measured by then, and exit status 130 (SIGTERM: 143); a second one at once
 ";
 
 /// The command line.
@@ -189,8 +190,11 @@ impl Words {
 }
 
 /// Measures, and says what came of it.
-pub(super) fn run(arguments: Vec<OsString>) -> ExitCode {
-    with_options(Options::read(arguments), &[HELP, output::HELP, EXIT], carry_out)
+pub(super) fn run(arguments: Vec<OsString>, interrupt: &Interrupt) -> ExitCode {
+    with_options(Options::read(arguments), &[HELP, output::HELP, EXIT], |mut options| {
+        options.plan.interrupt = interrupt.clone();
+        carry_out(options)
+    })
 }
 
 fn carry_out(options: Options) -> ExitCode {

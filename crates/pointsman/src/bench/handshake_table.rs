@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pointsman_bench::Kind;
 use pointsman_tls_bench::handshake::{Distribution, Measured, Outcome, Phase, Prediction, SERVER_UNKNOWN};
 
-use super::judged::judged;
+use super::judged::{interrupted, judged};
 use crate::check::plural;
 
 /// Columns of the diagram.
@@ -42,7 +42,7 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     for void in &outcome.voids {
         writeln!(text, "VOID, not a result: {}", void.sentence)?;
     }
-    write!(text, "{}", judged(&outcome.verdict()))
+    write!(text, "{}{}", interrupted(outcome.interrupted.as_deref()), judged(&outcome.verdict()))
 }
 
 fn agreed(text: &mut String, series: &Measured) -> std::fmt::Result {
@@ -148,7 +148,10 @@ fn predicted(text: &mut String, series: &Measured, library: &str) -> std::fmt::R
         }
     }
     if series.servers.is_none() {
-        return writeln!(text, "  nothing is predicted: handshakes did not agree on one thing");
+        return match series.negotiated.len() {
+            1 => writeln!(text, "  nothing is predicted: it was interrupted"),
+            _ => writeln!(text, "  nothing is predicted: handshakes did not agree on one thing"),
+        };
     }
     writeln!(text, "  assumed: the server computes with {library}, on a machine like this one")
 }

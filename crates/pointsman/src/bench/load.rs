@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use lexopt::Arg;
-use pointsman_bench::{Fault, NullTls, Outcome, Plan};
+use pointsman_bench::{Fault, Interrupt, NullTls, Outcome, Plan};
 use pointsman_measure::report::Document;
 
 use super::identity::identity_for;
@@ -24,6 +24,7 @@ pointsman bench load URL... (--rate N | --clients N) [OPTION...]
 
 const EXIT: &str = "
 exit status: 0 measured; 1 measured, and not a result: void, or the generator was not in control (red); 2 not measured
+Ctrl-C ends it with what was measured by then, and exit status 130 (SIGTERM: 143); a second one at once
 ";
 
 /// The command line.
@@ -59,7 +60,7 @@ impl Options {
 }
 
 /// Carries a plan out, and says what came of it.
-pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
+pub(super) fn load(arguments: Vec<OsString>, interrupt: &Interrupt) -> ExitCode {
     let help = [
         HELP,
         plan_options::HELP,
@@ -69,7 +70,10 @@ pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
         output::HELP,
         EXIT,
     ];
-    with_options(Options::read(arguments), &help, carry_out)
+    with_options(Options::read(arguments), &help, |mut options| {
+        options.plan.interrupt = interrupt.clone();
+        carry_out(options)
+    })
 }
 
 fn carry_out(options: Options) -> ExitCode {
@@ -78,7 +82,7 @@ fn carry_out(options: Options) -> ExitCode {
     line.end();
     match outcome {
         Ok(mut outcome) => {
-            if options.ceiling {
+            if options.ceiling && !outcome.was_interrupted {
                 let identity = identity_for(&options.plan.offer);
                 with_ceiling(&mut outcome, identity, &mut io::stderr());
             }

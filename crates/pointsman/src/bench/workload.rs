@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pointsman_bench::{
-    Arrivals, Fault, Load, NotRun, OrderOutcome, Outcome, Plan, ladder, ladder_csv, orders, run,
+    Arrivals, Fault, Interrupt, Load, NotRun, OrderOutcome, Outcome, Plan, ladder, ladder_csv, orders,
+    run_whole,
 };
 use pointsman_measure::report::{Document, Run};
 use pointsman_measure::table::csv;
@@ -25,8 +26,11 @@ use super::{refuse_words, with_options};
 use crate::check::terminal;
 use crate::{WRONG_USE, say};
 
-pub(super) fn workload(arguments: Vec<OsString>) -> ExitCode {
-    with_options(Options::read(arguments), &[&options::help()], carry_out)
+pub(super) fn workload(arguments: Vec<OsString>, interrupt: &Interrupt) -> ExitCode {
+    with_options(Options::read(arguments), &[&options::help()], |mut options| {
+        options.plan.interrupt = interrupt.clone();
+        carry_out(options)
+    })
 }
 
 fn carry_out(options: Options) -> ExitCode {
@@ -44,7 +48,7 @@ fn carry_out(options: Options) -> ExitCode {
 fn climb(options: &Options, file: &Path, all: &[u32]) -> Result<Run, ExitCode> {
     let workload = read(file).map_err(|words| say(&mut io::stderr(), &words, WRONG_USE))?;
     let plan = options.plan.clone().of_workload(&workload).map_err(|fault| refuse(&fault))?;
-    let (steps, not_run) = each(all, |clients| {
+    let (steps, not_run) = each(all, &options.plan.interrupt, |clients| {
         let begun = plan.delay.unwrap_or_default() * clients;
         let plan = Plan {
             load: Load::Closed { clients },
@@ -66,7 +70,7 @@ fn climb(options: &Options, file: &Path, all: &[u32]) -> Result<Run, ExitCode> {
 
 /// Orders of each size, one after the other.
 fn send_orders(options: &Options, all: &[u32], (every_ms, repeat): (u64, u32)) -> Result<Run, ExitCode> {
-    let (steps, not_run) = each(all, |items| {
+    let (steps, not_run) = each(all, &options.plan.interrupt, |items| {
         let (plan, bytes) = options.plan.clone().of_order(items);
         let gap = std::time::Duration::from_millis(every_ms);
         let plan = Plan {
@@ -89,6 +93,7 @@ fn send_orders(options: &Options, all: &[u32], (every_ms, repeat): (u64, u32)) -
 /// is the first of all, it is said of what.
 fn each<T>(
     all: &[u32],
+    interrupt: &Interrupt,
     mut run: impl FnMut(u32) -> Result<T, (Fault, String)>,
 ) -> Result<(Vec<T>, Option<NotRun>), ExitCode> {
     let mut steps = Vec::with_capacity(all.len());
@@ -99,7 +104,9 @@ fn each<T>(
                 return Err(refuse_words(&format!("{fault}, with {what}"), fault.advice()));
             }
             Err((fault, _)) => {
-                return Ok((steps, Some(NotRun { steps: all[at..].to_vec(), why: fault.to_string() })));
+                let was_interrupted = interrupt.has_come();
+                let not_run = NotRun { steps: all[at..].to_vec(), why: fault.to_string(), was_interrupted };
+                return Ok((steps, Some(not_run)));
             }
         }
     }
@@ -109,7 +116,7 @@ fn each<T>(
 /// One step, with its line of progress.
 fn step(plan: &Plan) -> Result<Outcome, Fault> {
     let mut line = ProgressLine::new();
-    let outcome = run(plan, &mut |progress| line.tell(progress));
+    let outcome = run_whole(plan, &mut |progress| line.tell(progress));
     line.end();
     outcome
 }

@@ -1,6 +1,6 @@
 //! Who stays with one agent through a run, on a thread of its own, and says what was heard of it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -29,9 +29,16 @@ pub(super) enum Heard {
 pub(super) struct Calls {
     is_cut: AtomicBool,
     is_over: AtomicBool,
+    /// When load ends, by the controller's clock; 0 where nobody has said.
+    ends_ns: AtomicU64,
 }
 
 impl Calls {
+    /// Load ends then, and what is under way is waited for.
+    pub(super) fn end_at(&self, at_ns: u64) {
+        self.ends_ns.store(at_ns, Ordering::Relaxed);
+    }
+
     /// Load ends now, and what there is by now is wanted.
     pub(super) fn cut(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
@@ -76,8 +83,13 @@ pub(super) fn accompany(
     link.send(&Message::Start { begin_ns: begin_ns.saturating_add_signed(clock.ahead_ns) })?;
     // Once a second, and a few because clocks differ.
     let mut progress_left = (plan.warm_up + plan.time).as_secs() + 5;
-    let mut is_told = false;
+    let (mut is_told, mut is_told_end) = (false, false);
     loop {
+        let ends_ns = calls.ends_ns.load(Ordering::Relaxed);
+        if !is_told_end && ends_ns > 0 {
+            link.send(&Message::End { at_ns: ends_ns.saturating_add_signed(clock.ahead_ns) })?;
+            is_told_end = true;
+        }
         if !is_told && calls.is_cut.load(Ordering::Relaxed) {
             link.send(&Message::Cut)?;
             is_told = true;

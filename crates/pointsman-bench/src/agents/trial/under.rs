@@ -21,6 +21,8 @@ pub(super) struct Under<'p> {
     /// Those that are lost.
     pub(super) lost: Vec<LostAgent>,
     has_lost: Vec<bool>,
+    /// Nobody wants more of it: parts need not be whole.
+    is_cut: bool,
     /// When those that have not said what came of it are lost, too.
     late_ns: u64,
     /// What each agent has said that others have not said yet.
@@ -53,6 +55,7 @@ impl<'p> Under<'p> {
             parts: vec![None; agents],
             lost: Vec::new(),
             has_lost: vec![false; agents],
+            is_cut: false,
             late_ns: timeline.to_ns + last.as_nanos() as u64,
             progress: vec![VecDeque::new(); agents],
             tallies: vec![Tally::default(); agents],
@@ -73,7 +76,22 @@ impl<'p> Under<'p> {
 
     /// Whether it is a part of this run: all of it, unless it was ended.
     pub(super) fn takes(&self, part: &Part) -> bool {
-        part.is_of(self.plan) && (part.is_whole(self.plan) || !self.lost.is_empty())
+        part.is_of(self.plan) && (part.is_whole(self.plan) || self.is_cut || !self.lost.is_empty())
+    }
+
+    /// Nobody wants more of it. When all load ends, and nothing where it ends at once: the measured time has not begun.
+    pub(super) fn cut_short(&mut self, lead_ns: u64) -> Option<u64> {
+        self.is_cut = true;
+        let now_ns = now_ns();
+        let ends_ns = self.timeline.ends_soon_ns(now_ns, lead_ns);
+        self.timeline.to_ns = ends_ns.unwrap_or(now_ns);
+        let last = self.plan.timeout + patience(self.plan);
+        self.late_ns = self.late_ns.min(self.timeline.to_ns + last.as_nanos() as u64);
+        ends_ns
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Agents that should have said by now what came of it.
@@ -101,7 +119,8 @@ impl<'p> Under<'p> {
 
     /// When the server's process is to be looked at next, if it is.
     fn next_look_ns(&self) -> Option<u64> {
-        self.plan.server_process.filter(|_| self.lost.is_empty())?;
+        let has_time = self.timeline.to_ns >= self.timeline.from_ns;
+        self.plan.server_process.filter(|_| has_time && self.lost.is_empty())?;
         match self.looks {
             [None, _] => Some(self.timeline.from_ns),
             [_, None] => Some(self.timeline.to_ns),

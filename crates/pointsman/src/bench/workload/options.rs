@@ -37,6 +37,7 @@ tables
 
 const EXIT: &str = "
 exit status: 0 measured; 1 measured, and not a result, or not all of it could be run; 2 not measured
+Ctrl-C ends it with what was measured by then, and exit status 130 (SIGTERM: 143); a second one at once
 ";
 
 /// Steps of a run, at most.

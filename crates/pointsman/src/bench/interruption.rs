@@ -1,0 +1,45 @@
+//! SIGINT and SIGTERM while something is measured: the first ends it, and what there is by then is told; the second ends at once.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use pointsman_bench::Interrupt;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::{WRONG_USE, say};
+
+/// Shells say so of a program that a signal has ended: this and the signal's number.
+const BY_SIGNAL: u8 = 128;
+
+/// Runs a command that measures, and that such a signal ends with what it has.
+pub(super) fn interruptible(
+    arguments: Vec<OsString>,
+    command: fn(Vec<OsString>, &Interrupt) -> ExitCode,
+) -> ExitCode {
+    let (came, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let heard = [SIGINT, SIGTERM].into_iter().try_for_each(|signal| hear(signal, &came, &which));
+    if let Err(error) = heard {
+        return say(&mut io::stderr(), &format!("error: cannot hear signals: {error}\n"), WRONG_USE);
+    }
+    let status = command(arguments, &Interrupt::by(came));
+    match which.load(Ordering::SeqCst) {
+        0 => status,
+        signal => {
+            let name = if signal == SIGINT as usize { "SIGINT" } else { "SIGTERM" };
+            let words = format!("interrupted by {name}: what had been measured by then is told\n");
+            say(&mut io::stderr(), &words, BY_SIGNAL + signal as u8)
+        }
+    }
+}
+
+fn hear(signal: i32, came: &Arc<AtomicBool>, which: &Arc<AtomicUsize>) -> io::Result<()> {
+    // In this order: the first finds that none has come.
+    flag::register_conditional_shutdown(signal, i32::from(BY_SIGNAL) + signal, came.clone())?;
+    flag::register_usize(signal, which.clone(), signal as usize)?;
+    flag::register(signal, came.clone())?;
+    Ok(())
+}
