@@ -37,13 +37,8 @@ impl<'p> Trial<'_, 'p> {
         among.map(|(doubt, _)| doubt.clone())
     }
 
-    /// What matters of some fields is not tried again. Nothing is proved by that, but where the fields stand in bodies of
-    /// two kinds.
+    /// What matters of some fields is not tried again. Nothing is proved by that.
     pub(super) fn give_up_on(&mut self, matters: &Matters<'p>, why: &Unrealisable) {
-        if let Some(lemma) = of_two_kinds(matters, why) {
-            self.never(lemma);
-            return;
-        }
         let about: Vec<_> = matters.each().filter(|(test, _)| why.fields.contains(&test.field)).collect();
         let mut lemma: Lemma = about.iter().map(|(test, states)| (test.number(), *states)).collect();
         let doubt = if lemma.is_empty() {
@@ -59,7 +54,7 @@ impl<'p> Trial<'_, 'p> {
 
 /// One test needs a value in a body of one kind, and another one fails where its field is known to be absent, as it is
 /// then. Nothing where that is not so.
-fn of_two_kinds(matters: &Matters<'_>, why: &Unrealisable) -> Option<Lemma> {
+pub(super) fn of_two_kinds(matters: &Matters<'_>, why: &Unrealisable) -> Option<Lemma> {
     if !why.are_of_two_kinds {
         return None;
     }

@@ -17,7 +17,7 @@ use crate::wanted::{Asked, Sketch, Values, Wanted};
 use crate::witness::{Unrealisable, cookie_line};
 
 /// Texts are found for one sketch, of which another one is made that needs a further text, so many times.
-const DEPTH_MAX: u8 = 4;
+pub(super) const DEPTH_MAX: u8 = 4;
 /// Compiling a regex and making an automaton of it takes about so many steps.
 const REGEX_STEPS: u64 = 500;
 
@@ -124,12 +124,12 @@ impl<'p> Trial<'_, 'p> {
         let (field, _) = *case.sketch.fields.iter().find(|(field, _)| **field == Field::ContentType)?;
         let touches = |of: &Field| of == field || Kind::of_field(of) == Some(kind);
         let has_line = case.sketch.fields.iter().any(|(field, _)| Line::ContentType.is(field));
-        if has_line || case.why.fields.iter().filter(|of| touches(of)).count() < 2 {
+        if case.why.fields.iter().filter(|of| touches(of)).count() < 2 {
             return None;
         }
         let mut sought = Sought::new(field, "content_type", case.matters);
         sought.add_kind(Some(kind), case.matters);
-        if let Some(tried) = self.with_text(&sought, &[field], case, effort) {
+        if !has_line && let Some(tried) = self.with_text(&sought, &[field], case, effort) {
             return Some(tried);
         }
         if self.reads_by_type() { self.rule_out(&sought, effort) } else { None }

@@ -4,6 +4,7 @@
 use pointsman_rules::{Entry, Field, Op, Over, OwnedValue, Place, Program, Targets, Test, compile};
 use pointsman_view::Reads;
 
+use super::giving_up::of_two_kinds;
 use super::joined::Case;
 use super::of_field::{fails_without_value, needs_value};
 use super::places::{
@@ -20,8 +21,6 @@ use crate::witness::{Agreed, Says, Unrealisable, is_of_handshake, realisable, wi
 
 /// Texts that a field is one of, each of which is looked at.
 const PINNED_MAX: usize = 16;
-/// Segments that a path is led out of.
-const SEGMENTS_MAX: usize = 32;
 
 /// A test that matters, and what it may come to.
 pub(super) type Mattering<'p> = (&'p Test, States);
@@ -54,14 +53,16 @@ impl<'p> Trial<'_, 'p> {
         {
             return Some(tried);
         }
-        if let Some(lemma) = of_nowhere(matters, &why.fields).or_else(|| of_settled_size(matters)) {
+        let never = of_two_kinds(matters, why).or_else(|| of_nowhere(matters, &why.fields));
+        if let Some(lemma) = never.or_else(|| of_settled_size(matters)) {
             self.never(lemma);
             return Some(Try::Again);
         }
         let case = Case { sketch, matters, why };
         let tried = self.direct(&case, effort).or_else(|| self.exclude(&case, effort));
         let tried = tried.or_else(|| self.change(&case, effort)).or_else(|| self.unnamed(&case, effort));
-        if let Some(tried) = tried.or_else(|| self.join(&case, effort)) {
+        if let Some(tried) = tried.or_else(|| self.join(&case, effort)).or_else(|| self.share(&case, effort))
+        {
             return Some(tried);
         }
         for one in &why.fields {
@@ -182,6 +183,9 @@ impl<'p> Trial<'_, 'p> {
             (Field::ContentLength, Field::Payload(payload)) if payload.place == Place::Size => {
                 vec![self.same_number(tests, others, effort)]
             }
+            (Field::Payload(_), Field::Payload(size)) if size.place == Place::Size => {
+                vec![self.without_bytes(tests, others, effort)]
+            }
             (Field::Payload(item), Field::Payload(before)) if item.place.stands_behind(&before.place) => {
                 vec![needs_line(tests, others)]
             }
@@ -276,40 +280,6 @@ impl<'p> Trial<'_, 'p> {
         first.flatten()
     }
 
-    /// A target that is a path in normal form, and some that lead to a path from somewhere else.
-    fn other_targets(
-        &mut self,
-        sketch: &Sketch<'p>,
-        tests: &[Mattering<'p>],
-        others: &[Mattering<'p>],
-        effort: &mut Effort,
-    ) -> Vec<Related<'p>> {
-        let (Some((url, _)), Some((path, _))) = (tests.first(), others.first()) else { return Vec::new() };
-        let both: Vec<_> = asked(tests).chain(asked(others)).collect();
-        let mut found = Vec::new();
-        if let Solved::Values(values) = solve(&Field::Path, &both, &mut self.analyst.automata, effort) {
-            found.push(Related::Perhaps(vec![(&url.field, values)]));
-        }
-        let begins = tests.iter().filter_map(|(test, states)| match &test.op {
-            Op::StartsWith(start) if *states == States::TRUE && start.starts_with(b"/") => Some(&**start),
-            _ => None,
-        });
-        let wanted = sketch.fields.iter().find(|(field, _)| **field == path.field);
-        let Some(OwnedValue::Text(wanted)) = wanted.and_then(|(_, values)| values.known.first()) else {
-            return found;
-        };
-        for start in begins.chain([&b"/x"[..]]) {
-            let (start, path) = (start.strip_suffix(b"/").unwrap_or(start), wanted.strip_prefix(b"/"));
-            let segments = start.iter().filter(|byte| **byte == b'/').count();
-            if let (Some(path), true) = (path, segments <= SEGMENTS_MAX) {
-                let target = [start, b"/", &b"../".repeat(segments), path].concat();
-                let known = vec![OwnedValue::Text(target.into())];
-                found.push(Related::Perhaps(vec![(&url.field, Values { known, rest: None })]));
-            }
-        }
-        found
-    }
-
     /// Of a place that has so many values at least where there is one at another: that these are too many.
     fn too_few(
         &mut self,
@@ -328,6 +298,31 @@ impl<'p> Trial<'_, 'p> {
         match solve(&first.field, &tests, &mut self.analyst.automata, effort) {
             Solved::Nothing { because } => {
                 Some(Related::Never([vec![(test.number(), *states)], numbers(because, all)].concat()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Of a body that is known to have no bytes all fields are known to be absent.
+    fn without_bytes(
+        &mut self,
+        tests: &[Mattering<'p>],
+        sizes: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Option<Related<'p>> {
+        let (test, states) = tests.iter().find(|(test, states)| fails_without_value(test, *states))?;
+        // Where one of them comes to true or false the size is settled.
+        let settled: Vec<_> =
+            sizes.iter().filter(|(_, states)| !states.covers(States::UNKNOWN)).copied().collect();
+        let (first, _) = settled.first()?;
+        let program = made_up(&["body.size > 0"])?;
+        let mut all: Vec<_> = asked(&settled).collect();
+        program.rules.iter().for_each(|rule| {
+            rule.condition.each_test(&mut |test| all.push(Asked { test, wanted: Wanted::True }));
+        });
+        match solve(&first.field, &all, &mut self.analyst.automata, effort) {
+            Solved::Nothing { because } => {
+                Some(Related::Never([vec![(test.number(), *states)], numbers(because, &settled)].concat()))
             }
             _ => None,
         }

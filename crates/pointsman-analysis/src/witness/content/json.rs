@@ -9,11 +9,14 @@ use crate::witness::sought::{Wish, has_something, written};
 /// The most values that a document is made of.
 const NODES_MAX: usize = 4096;
 
+/// Elements that hold nothing before one that does.
+const HOLES_MAX: usize = 8;
+
 /// More containers within each other than any limit that is tried.
 const DEPTH_MAX: u32 = 10_000;
 
 pub(super) fn content(wishes: &[&Wish<'_>], cause: Option<Cause>, limits: &ContentLimits) -> Option<Content> {
-    let mut document = Document::default();
+    let mut document = Document::new(wishes);
     for (steps, wish) in paths(wishes) {
         for (number, value) in wish.values.known.iter().enumerate() {
             let scalar = literal(value, limits)?;
@@ -114,6 +117,8 @@ fn quoted(text: &str) -> Vec<u8> {
 #[derive(Debug)]
 struct Document<'w> {
     nodes: Vec<Node<'w>>,
+    /// Paths with an index, and how many values each is to have at most.
+    bounds: Vec<(&'w [JsonStep], usize)>,
     /// Containers that get no end, from the top down: more may come at a path.
     open: Vec<usize>,
 }
@@ -127,13 +132,18 @@ enum Node<'w> {
     Array(Vec<usize>),
 }
 
-impl Default for Document<'_> {
-    fn default() -> Self {
-        Document { nodes: vec![Node::Free], open: Vec::new() }
-    }
-}
-
 impl<'w> Document<'w> {
+    fn new(wishes: &[&'w Wish<'w>]) -> Document<'w> {
+        let bound = |wish: &&'w Wish<'w>| match wish.place() {
+            Some(Place::Json(steps)) if steps.iter().any(|step| matches!(step, JsonStep::Index(_))) => {
+                Some((&**steps, wish.values.known.len()))
+            }
+            _ => None,
+        };
+        let bounds = wishes.iter().filter_map(bound).collect();
+        Document { nodes: vec![Node::Free], bounds, open: Vec::new() }
+    }
+
     /// Makes the value of this number at a path what it is to be.
     fn place(&mut self, steps: &'w [JsonStep], number: usize, scalar: Option<Vec<u8>>) -> Option<()> {
         let found = self.matches(steps);
@@ -170,8 +180,40 @@ impl<'w> Document<'w> {
         found
     }
 
-    /// A new value at a path, behind those that are there.
+    /// A new value at a path, behind those that are there. Where it would be one too many for a path with an index, elements
+    /// that hold nothing stand before it.
     fn another(&mut self, steps: &'w [JsonStep], is_first: bool) -> Option<usize> {
+        let before = self.nodes.clone();
+        let node = self.another_behind(steps, is_first, None)?;
+        if !self.has_too_much() {
+            return Some(node);
+        }
+        let lists = (0..steps.len()).filter(|at| steps.get(*at) == Some(&JsonStep::Each));
+        let holes = lists.flat_map(|list| (1..=HOLES_MAX).map(move |holes| (list, holes)));
+        let plain = std::mem::replace(&mut self.nodes, before.clone());
+        for hole in holes {
+            if let Some(node) = self.another_behind(steps, is_first, Some(hole))
+                && !self.has_too_much()
+            {
+                return Some(node);
+            }
+            self.nodes.clone_from(&before);
+        }
+        self.nodes = plain;
+        Some(node)
+    }
+
+    fn has_too_much(&self) -> bool {
+        self.bounds.iter().any(|(steps, most)| self.matches(steps).len() > *most)
+    }
+
+    /// The same behind some new elements of the list that a step goes through.
+    fn another_behind(
+        &mut self,
+        steps: &'w [JsonStep],
+        is_first: bool,
+        holes: Option<(usize, usize)>,
+    ) -> Option<usize> {
         let (mut node, from) = if is_first {
             // What leads there furthest is used.
             let leads = |length: &usize| {
@@ -183,7 +225,10 @@ impl<'w> Document<'w> {
             let from = steps.iter().rposition(|step| *step == JsonStep::Each)?;
             (*self.matches(steps.get(..from)?).last()?, from)
         };
-        for step in steps.get(from..)? {
+        for (at, step) in steps.iter().enumerate().skip(from) {
+            for _ in 0..holes.filter(|(list, _)| *list == at).map_or(0, |(_, holes)| holes) {
+                self.step(node, step)?;
+            }
             node = self.step(node, step)?;
         }
         Some(node)

@@ -11,6 +11,9 @@ use crate::witness::sought::{Wish, has_something, written};
 /// The most elements that a document is made of.
 const ELEMENTS_MAX: usize = 4096;
 
+/// Elements that hold nothing before one that does.
+const HOLES_MAX: usize = 8;
+
 /// More elements within each other than any limit that is tried.
 const DEPTH_MAX: u32 = 10_000;
 
@@ -113,9 +116,7 @@ impl<'w> Document<'w> {
             (None, None) => (self.another_element(&path.steps, found.is_empty())?, None),
             (None, Some((name, _))) => {
                 let element = self.element_for_attribute(path, found.last())?;
-                let element = self.elements.get_mut(element)?;
-                element.attributes.push((parts(name), value));
-                return Some(());
+                return self.add_attribute(element, path, (parts(name), value));
             }
         };
         let element = self.elements.get_mut(element)?;
@@ -128,6 +129,28 @@ impl<'w> Document<'w> {
             Some(_) => return None,
             None => element.text = Some(value),
         }
+        Some(())
+    }
+
+    /// Adds an attribute to an element. Where it would be one too many for a path with a position, to another one behind.
+    fn add_attribute(
+        &mut self,
+        element: usize,
+        path: &'w XmlPath,
+        attribute: (Name<'w>, String),
+    ) -> Option<()> {
+        let plain = element;
+        let mut element = element;
+        for _ in 0..HOLES_MAX {
+            self.elements.get_mut(element)?.attributes.push(attribute.clone());
+            if !self.has_too_much() {
+                return Some(());
+            }
+            self.elements.get_mut(element)?.attributes.pop();
+            let Some(another) = self.another_behind(&path.steps, false, None) else { break };
+            element = another;
+        }
+        self.elements.get_mut(plain)?.attributes.push(attribute);
         Some(())
     }
 
@@ -203,8 +226,46 @@ impl<'w> Document<'w> {
         all
     }
 
-    /// A new element at the end of a path, behind those that are there.
+    /// A new element at the end of a path, behind those that are there. Where it would be one too many for a path with a
+    /// position, elements that hold nothing stand before it.
     fn another_element(&mut self, steps: &'w [XmlStep], is_first: bool) -> Option<usize> {
+        let before = self.elements.clone();
+        let element = self.another_behind(steps, is_first, None)?;
+        if !self.has_too_much() {
+            return Some(element);
+        }
+        // There is one root.
+        let is_free = |at: &usize| {
+            steps.get(*at).is_some_and(|step| *at > 0 && step.position.is_none() && !step.is_any_depth)
+        };
+        let holes =
+            (0..steps.len()).filter(is_free).flat_map(|at| (1..=HOLES_MAX).map(move |holes| (at, holes)));
+        let plain = std::mem::replace(&mut self.elements, before.clone());
+        for hole in holes {
+            if let Some(element) = self.another_behind(steps, is_first, Some(hole))
+                && !self.has_too_much()
+            {
+                return Some(element);
+            }
+            self.elements.clone_from(&before);
+        }
+        self.elements = plain;
+        Some(element)
+    }
+
+    /// Whether a path with a position has more values than it is to have.
+    fn has_too_much(&self) -> bool {
+        let has_position = |path: &XmlPath| path.steps.iter().any(|step| step.position.is_some());
+        self.bounds.iter().any(|(path, most)| has_position(path) && self.spots(path).len() > *most)
+    }
+
+    /// The same behind some new elements that a step leads to.
+    fn another_behind(
+        &mut self,
+        steps: &'w [XmlStep],
+        is_first: bool,
+        holes: Option<(usize, usize)>,
+    ) -> Option<usize> {
         let (mut element, from) = if is_first {
             // What leads there furthest is used.
             let leads =
@@ -223,8 +284,16 @@ impl<'w> Document<'w> {
             }
             (self.sibling(parent, step)?, from + 1)
         };
-        for step in steps.get(from..)? {
-            element = self.step(element, step)?;
+        for (at, step) in steps.iter().enumerate().skip(from) {
+            match holes.filter(|(free, _)| *free == at) {
+                Some((_, holes)) => {
+                    for _ in 0..holes {
+                        self.child(element, parts(&step.name))?;
+                    }
+                    element = self.child(element, parts(&step.name))?;
+                }
+                None => element = self.step(element, step)?,
+            }
         }
         Some(element)
     }
