@@ -37,18 +37,23 @@ struct Trouble {
 
 #[derive(Clone, Copy)]
 pub(crate) enum By {
-    /// The rule names the server.
-    Name(usize),
+    /// The rule names the server; for this client, where it keeps clients.
+    Name(usize, Option<Known>),
     /// The client stays with a server.
-    Sticky {
-        client: u64,
-        /// Whether what it shows proves that it is not new.
-        has_been_here: bool,
-    },
+    Sticky(Known),
     /// The pool is balanced by this hash.
     Hash(u64),
     /// The pool's algorithm.
     Turn,
+}
+
+/// A client that stays with a server.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    /// The hash of what it is known by.
+    pub(crate) client: u64,
+    /// Whether what it shows proves that it is not new.
+    pub(crate) has_been_here: bool,
 }
 
 /// What a try costs of the further tries that its pool has.
@@ -73,12 +78,12 @@ pub(crate) enum Picked {
 
 impl Choice {
     pub(crate) fn new(local: &Local, target: Target, by: By) -> Choice {
-        Choice {
-            pool: local.pool(target.pool).clone(),
-            by: target.server.map_or(by, |server| By::Name(server.0 as usize)),
-            trouble: None,
-            is_trial: false,
-        }
+        let by = match (target.server, by) {
+            (None, by) => by,
+            (Some(server), By::Sticky(known)) => By::Name(server.0 as usize, Some(known)),
+            (Some(server), _) => By::Name(server.0 as usize, None),
+        };
+        Choice { pool: local.pool(target.pool).clone(), by, trouble: None, is_trial: false }
     }
 
     /// Whoever's turn it is in a pool.
@@ -100,8 +105,8 @@ impl Choice {
     pub(crate) fn target(&self, plan: &Plan) -> Option<Target> {
         let pool = plan.pools.iter().position(|pool| pool.name == *self.pool.name())?;
         let server = match self.by {
-            By::Name(server) => Some(ServerIndex(u32::try_from(server).ok()?)),
-            By::Sticky { .. } | By::Hash(_) | By::Turn => None,
+            By::Name(server, _) => Some(ServerIndex(u32::try_from(server).ok()?)),
+            By::Sticky(_) | By::Hash(_) | By::Turn => None,
         };
         Some(Target { pool: PoolIndex(u32::try_from(pool).ok()?), server })
     }
@@ -189,7 +194,7 @@ impl Choice {
 
     /// Whether it goes to one server, and waits for that one where it is full.
     pub(crate) fn waits_for_its_own(&self) -> bool {
-        matches!(self.by, By::Name(_) | By::Sticky { .. })
+        matches!(self.by, By::Name(..) | By::Sticky(_))
     }
 
     /// The servers that it waits for where they are full.
@@ -215,8 +220,9 @@ impl Choice {
             rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight(), usable(at))))
         };
         match self.by {
-            By::Name(server) => Some(server).filter(|&server| usable(server)),
-            By::Sticky { client, has_been_here } => {
+            By::Name(server, None) => Some(server).filter(|&server| usable(server)),
+            By::Name(server, Some(known)) => self.takes_named(server, known, &look, shard).then_some(server),
+            By::Sticky(Known { client, has_been_here }) => {
                 // Who is with a server that drains sees it as one that serves; who is not, as one that does not.
                 let as_its_own = OnceCell::new();
                 let of_those_with = |server: usize| match self.pool.servers[server].standing.is_draining() {
@@ -241,6 +247,33 @@ impl Choice {
                 self.pool.picker.borrow_mut().pick(load, weight, shard.random())
             }
         }
+    }
+
+    /// Whether the server that a rule names takes a sticky client, which is noted to be with it then. One that drains takes
+    /// those who are.
+    fn takes_named(&self, at: usize, known: Known, look: &Look<'_>, shard: &Shard) -> bool {
+        let table = shard.shared.sticky_clients.get();
+        let takes = match self.pool.servers[at].standing.is_draining() {
+            true => {
+                self.pool.is_with_named(at, known, table, look.now_us)
+                    && Look::new(self, shard, look.full, Newcomer::Sticky).usable(at)
+            }
+            false => look.usable(at),
+        };
+        if let (true, Some(table)) = (takes, table) {
+            self.pool.put_named(at, known, table, look.now_us);
+        }
+        takes
+    }
+
+    /// Whether nobody takes the client for servers that drain, to which it is new.
+    pub(crate) fn is_turned_away(&self, shard: &Shard) -> bool {
+        let mut servers = self.pool.servers.iter().enumerate();
+        let is_meant = |at: usize| match self.by {
+            By::Name(named, _) => named == at,
+            By::Sticky(_) | By::Hash(_) | By::Turn => true,
+        };
+        servers.any(|(at, server)| is_meant(at) && server.standing.is_draining()) && !self.has_any(shard)
     }
 
     /// Picks the server that will be tried next, behind one that has failed. Says whether there is any.
@@ -305,15 +338,15 @@ impl<'a> Look<'a> {
     fn new(choice: &'a Choice, shard: &Shard, full: Full, who: Newcomer) -> Look<'a> {
         let draw = match choice.by {
             _ if choice.pool.slow_start_us == 0 => None,
-            By::Name(_) => None,
+            By::Name(..) => None,
             // The same for a client each time, so that it moves once.
-            By::Sticky { client: key, .. } | By::Hash(key) => Some(key),
+            By::Sticky(Known { client: key, .. }) | By::Hash(key) => Some(key),
             By::Turn => Some(shard.random()),
         };
         let now_us = shard.clock.round_us();
         let mut look = Look { choice, full, who, now_us, levels: None, draw };
         // A server that a rule names is asked whatever its level.
-        if let Some(levels) = choice.pool.levels.as_ref().filter(|_| !matches!(choice.by, By::Name(_))) {
+        if let Some(levels) = choice.pool.levels.as_ref().filter(|_| !matches!(choice.by, By::Name(..))) {
             let open = levels.open(|at| look.condition(at), |at| choice.has_failed(at));
             look.levels = Some((levels, open));
             // The other zones take what the own one has no room for.

@@ -1,6 +1,6 @@
 //! Sticky clients: the table of them beside the plans, shown and cleared by hand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use pointsman_balance::{
@@ -10,6 +10,7 @@ use pointsman_balance::{
 use pointsman_config::{OnDown, Plan, Pool, Server, ServerIndex};
 use pointsman_rules::{Program, Stickiness};
 
+use crate::choice::Known;
 use crate::hash_tables::identity;
 use crate::live::Live;
 use crate::local::{LocalPool, LocalServer, levels};
@@ -122,16 +123,16 @@ impl Switch {
         table.map_or(0, |table| table.forget(|_| true, seconds(self.now_us())))
     }
 
-    /// Pool and name of every server of the plan, as the table knows it.
+    /// Pool and name of every server of the plan, as the table knows it: by its two numbers.
     fn server_numbers(&self) -> HashMap<u32, (Arc<str>, Arc<str>)> {
-        let number = |pool: &str, server: &str| sticky_number(identity(&self.live.sticky, pool, server));
         let pools = self.live.plan.pools.iter();
-        pools
-            .flat_map(|pool| pool.servers.iter().map(move |server| (pool, server)))
-            .map(|(pool, server)| {
-                (number(&pool.name, &server.name), (pool.name.clone(), server.name.clone()))
-            })
-            .collect()
+        let servers = pools.flat_map(|pool| pool.servers.iter().map(move |server| (pool, server)));
+        let numbers = servers.flat_map(|(pool, server)| {
+            let identity = identity(&self.live.sticky, &pool.name, &server.name);
+            let names = (pool.name.clone(), server.name.clone());
+            [sticky_number(identity), named_number(identity)].map(|number| (number, names.clone()))
+        });
+        numbers.collect()
     }
 }
 
@@ -191,6 +192,38 @@ impl LocalPool {
         table.put(client, number, whereabouts, now_s);
     }
 
+    /// Whether a client is with a server that a rule names for it: by that rule or another one that names it, or by those of the
+    /// pool. What proves that it is not new counts where the pool knows nothing else of it.
+    pub(crate) fn is_with_named(
+        &self,
+        at: usize,
+        known: Known,
+        table: Option<&StickyTable>,
+        now_us: u64,
+    ) -> bool {
+        let identity = self.servers[at].identity;
+        let server_of = |client| {
+            let kept: Option<Kept> = table.and_then(|table| table.server_of(client, seconds(now_us)));
+            kept.map(|kept| kept.server)
+        };
+        let in_the_pool = server_of(known.client);
+        server_of(named_client(known, identity)) == Some(named_number(identity))
+            || in_the_pool == Some(sticky_number(identity))
+            || known.has_been_here && in_the_pool.is_none()
+    }
+
+    /// Notes that a client is with a server that a rule names. It stands apart from where the pool has it, which the rule says
+    /// nothing of, and at home: who is forgotten is named the same server again.
+    pub(crate) fn put_named(&self, at: usize, known: Known, table: &StickyTable, now_us: u64) {
+        let identity = self.servers[at].identity;
+        let (client, number) = (named_client(known, identity), named_number(identity));
+        let now_s = seconds(now_us);
+        let is_known = |kept: Kept| kept.server == number && !kept.is_due;
+        if !table.server_of(client, now_s).is_some_and(is_known) {
+            table.put(client, number, Whereabouts::Home, now_s);
+        }
+    }
+
     /// Whether this number is that of a server of it, or of this one.
     pub(crate) fn has_number(&self, server: Option<ServerIndex>, number: u32) -> bool {
         let is_meant = |at: usize| server.is_none_or(|server| server.0 as usize == at);
@@ -217,6 +250,16 @@ impl LocalPool {
         let servers = self.servers.iter().enumerate();
         rendezvous(client, servers.map(|(at, server)| (server.identity, server.weight(), may(at))))
     }
+}
+
+/// How the table knows a server as one that rules name: by the half of its identity that is not its other number.
+fn named_number(identity: u64) -> u32 {
+    (identity >> 32) as u32
+}
+
+/// How it knows a client there. Both are keyed hashes, so that this one is none of a pool's.
+fn named_client(known: Known, identity: u64) -> u64 {
+    known.client ^ identity
 }
 
 /// Where clients are at home: on servers that would serve if all were well, which backups do not.
@@ -252,6 +295,8 @@ pub(crate) struct Homes {
     levels: Vec<Option<Levels>>,
     /// Pool and position of each server, by its number.
     places: HashMap<u32, (usize, usize)>,
+    /// Those whom rules have named a server are at home there.
+    named: HashSet<u32>,
 }
 
 impl Homes {
@@ -261,12 +306,15 @@ impl Homes {
             servers.iter().enumerate().map(move |(at, (identity, ..))| (sticky_number(*identity), (pool, at)))
         });
         let places = places.collect();
-        Homes { levels: live.plan.pools.iter().map(levels).collect(), members, places }
+        let named = members.iter().flatten().map(|(identity, ..)| named_number(*identity)).collect();
+        Homes { levels: live.plan.pools.iter().map(levels).collect(), members, places, named }
     }
 
     /// What the server of a client is to it; nothing where the plan does not name that server.
     pub(crate) fn whereabouts(&self, entry: &StickyEntry) -> Option<Whereabouts> {
-        let &(pool, at) = self.places.get(&entry.server)?;
+        let Some(&(pool, at)) = self.places.get(&entry.server) else {
+            return self.named.contains(&entry.server).then_some(Whereabouts::Home);
+        };
         let servers = StickyServers {
             count: self.members[pool].len(),
             server: &|at| {

@@ -122,10 +122,14 @@ impl Fork<'_> {
         Some(choice)
     }
 
-    /// Notes that a client stays with the target of this choice, where clients of the listener do.
+    /// Notes that a client stays with the target of this choice, where clients of the listener do. A server that drains gets
+    /// nobody so who is new.
     pub(crate) fn keep(&self, sticky: &Stickiness, key: &[u8], choice: &Choice) {
         let Some(table) = self.shard.shared.sticky_targets.get() else { return };
-        let Some(kept) = self.kept_target(sticky, choice) else { return };
+        let Some(kept) = self.kept_target(sticky, choice).filter(|_| !choice.is_turned_away(self.shard))
+        else {
+            return;
+        };
         kept.put(&self.local.live.sticky, key, table, self.shard.clock.round_us());
     }
 

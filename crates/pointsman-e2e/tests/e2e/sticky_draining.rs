@@ -15,7 +15,10 @@ pointsman_e2e::for_threads!(
     by_a_tls_session,
     who_is_forgotten_is_new,
     without_room_only_a_proof_counts,
-    backups_keep_whom_they_get_meanwhile
+    backups_keep_whom_they_get_meanwhile,
+    where_a_rule_names_the_server,
+    where_a_share_is_a_server,
+    where_a_listener_keeps_clients_with_it
 );
 
 fn three() -> [Origin; 3] {
@@ -36,9 +39,14 @@ fn by_address(number: usize) -> String {
 
 /// The servers of some clients; the status where none answered.
 fn homes(switch: &Switch, clients: Range<usize>, fields: fn(usize) -> String) -> Vec<String> {
+    homes_at(switch, "/", clients, fields)
+}
+
+/// The same of requests for a path.
+fn homes_at(switch: &Switch, path: &str, clients: Range<usize>, fields: fn(usize) -> String) -> Vec<String> {
     let mut client = switch.client();
     let home = |number| {
-        let answer = client.ask("GET", "/", &fields(number));
+        let answer = client.ask("GET", path, &fields(number));
         if answer.status() == 200 { answer.server().to_owned() } else { answer.status().to_string() }
     };
     clients.map(home).collect()
@@ -220,4 +228,101 @@ fn backups_keep_whom_they_get_meanwhile(threads: usize) {
     assert_eq!(distinct(&homes(&switch, 0..20, by_address)), HashSet::from(["s0"]));
     drain(&switch, "s0", "enabled");
     assert_eq!(distinct(&homes(&switch, 0..60, by_address)), HashSet::from(["s0"]));
+}
+
+fn asked(switch: &Switch, path: &str, clients: Range<usize>) -> Vec<String> {
+    homes_at(switch, path, clients, by_address)
+}
+
+/// Who was with it stays, by that rule or another one; who is new gets 503, since the rule knows no other server. So it is over a
+/// reload and in another process.
+fn where_a_rule_names_the_server(threads: usize) {
+    const RULES: &str = "R1: if (path under \"/one\") { routeTo(standard.s0, STICKY_ON_IP); }\n\
+        R2: if (path under \"/any\") { routeTo(standard.s0); }\n\
+        else: routeTo(standard, STICKY_ON_IP);";
+    let origins = three();
+    let setup = setup(threads, "STICKY_ON_IP", "", &origins).rules(RULES).listener(FROM_A_PROXY).with_token();
+    let mut switch = setup.start();
+    let all_of = |clients: &Range<usize>, server: &str| vec![server.to_owned(); clients.len()];
+    let (by_name, by_pool, new) = (0..20, 20..60, 60..80);
+    assert_eq!(asked(&switch, "/one", by_name.clone()), all_of(&by_name, "s0"));
+    let homes = asked(&switch, "/", by_pool.clone());
+    let named: Vec<_> = homes.iter().map(|home| if home == "s0" { "s0" } else { "503" }.to_owned()).collect();
+    assert_eq!(switch.metric("pointsman_sticky_exceptions", &[]) as u64, 0);
+    drain(&switch, "s0", "draining");
+    let look = |switch: &Switch| {
+        assert_eq!(asked(switch, "/one", by_name.clone()), all_of(&by_name, "s0"));
+        assert_eq!(asked(switch, "/", by_pool.clone()), homes);
+        assert_eq!(asked(switch, "/one", by_pool.clone()), named);
+        // Twice: what refuses them is no visit.
+        (0..2).for_each(|_| assert_eq!(asked(switch, "/one", new.clone()), all_of(&new, "503")));
+        assert_eq!(asked(switch, "/any", by_name.clone()), all_of(&by_name, "503"));
+    };
+    look(&switch);
+    switch.reload(&setup.clone().pool("another", &[&origins[1]]), 2);
+    look(&switch);
+    switch.upgrade();
+    switch.wait_for_predecessors();
+    look(&switch);
+    let shown = switch.admin_shows("/api/v1/pools/standard/sticky-clients?server=s0&max=1000");
+    let known = shown["clients"].as_array().expect("a list").len();
+    assert!(known >= by_name.len(), "{shown}");
+    drain(&switch, "s0", "disabled");
+    assert_eq!(asked(&switch, "/one", by_name.clone()), all_of(&by_name, "503"));
+    drain(&switch, "s0", "enabled");
+    assert_eq!(asked(&switch, "/one", 0..80), all_of(&(0..80), "s0"));
+    assert_eq!(asked(&switch, "/", by_pool), homes);
+}
+
+/// A share of a split that is a server: its clients stay, also where only their cookie says that they are. Who is new and falls
+/// to it is refused without a cookie, so that it is as new the next time.
+fn where_a_share_is_a_server(threads: usize) {
+    let origins = three();
+    let split = "R1: { routeTo(split(50: standard.s0, 50: standard.s1), STICKY_ON_COOKIE); }";
+    let setup = setup(threads, "STICKY_ON_COOKIE", "", &origins).rules(split);
+    for entries_max in [1000, 0] {
+        let switch = setup.clone().top(&format!("sticky_entries_max = {entries_max}")).with_token().start();
+        let begin = || {
+            let answer = switch.get("/");
+            let cookie = answer.head.field("set-cookie");
+            let cookie = cookie.map(|cookie| cookie.split(';').next().unwrap_or_default().to_owned());
+            match answer.status() {
+                200 => Some((cookie.expect("a cookie"), answer.server().to_owned())),
+                status => {
+                    assert_eq!((status, cookie), (503, None));
+                    None
+                }
+            }
+        };
+        let begun = || -> Vec<_> { (0..40).map(|_| begin()).collect() };
+        let old = begun();
+        assert_eq!(old.iter().flatten().count(), 40);
+        drain(&switch, "s0", "draining");
+        let new = begun();
+        assert!(new.iter().flatten().all(|(_, server)| server == "s1"), "{new:?}");
+        let refused = new.iter().filter(|begun| begun.is_none()).count();
+        assert!((1..40).contains(&refused), "{refused}");
+        for (cookie, server) in old.iter().chain(&new).flatten() {
+            let answer = switch.client().ask("GET", "/", &format!("Cookie: {cookie}\r\n"));
+            assert_eq!((answer.status(), answer.server()), (200, &**server), "{entries_max}");
+        }
+    }
+}
+
+/// A target that is a server: who is kept with it stays, whatever rule routes; who is new is not kept with what refuses it.
+fn where_a_listener_keeps_clients_with_it(threads: usize) {
+    const RULES: &str = "R1: if (path under \"/one\") { routeTo(standard.s0, STICKY_ON_IP); }\n\
+        else: routeTo(others, STICKY_ON_IP);";
+    let origins = three();
+    let [_, s1, s2] = &origins;
+    let listener = format!("{FROM_A_PROXY}\nsticky_scope = \"listener\"");
+    let setup = setup(threads, "STICKY_ON_IP", "", &origins).rules(RULES).pool("others", &[s1, s2]);
+    let switch = setup.listener(&listener).with_token().start();
+    assert_eq!(distinct(&asked(&switch, "/one", 0..20)), HashSet::from(["s0"]));
+    drain(&switch, "s0", "draining");
+    for path in ["/", "/one"] {
+        assert_eq!(distinct(&asked(&switch, path, 0..20)), HashSet::from(["s0"]));
+    }
+    (0..2).for_each(|_| assert_eq!(distinct(&asked(&switch, "/one", 20..40)), HashSet::from(["503"])));
+    assert_eq!(distinct(&asked(&switch, "/", 20..40)), HashSet::from(["s1", "s2"]));
 }
