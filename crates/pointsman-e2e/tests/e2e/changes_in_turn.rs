@@ -14,6 +14,8 @@ use pointsman_e2e::{ADMIN_TOKEN, Authority, Client, Origin, PATIENCE, Pair, Setu
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::published_rules::{RULES, TO_A, TO_B, file, version};
+
 pointsman_e2e::for_threads!(
     who_looks_does_not_wait,
     the_second_of_two_publications_is_told,
@@ -29,10 +31,6 @@ pointsman_e2e::for_threads!(
     the_end_cuts_what_is_read,
     not_too_many_wait
 );
-
-const TO_A: &str = "R1: { routeTo(a); }\n";
-const TO_B: &str = "R1: { routeTo(b); }\n";
-const RULES: &str = "/api/v1/listeners/shop/rules";
 
 /// A switch whose configuration is read for as long as a test likes.
 struct Stand {
@@ -105,11 +103,11 @@ impl Stand {
     }
 
     fn version(&self) -> String {
-        self.switch.admin_shows(RULES)["rules_version"].as_str().expect("a version").to_owned()
+        version(&self.switch)
     }
 
     fn file(&self) -> String {
-        std::fs::read_to_string(self.switch.folder().join("shop.rules")).expect("it is there")
+        file(&self.switch)
     }
 
     /// How many audit lines end so.

@@ -70,6 +70,7 @@ mod packaging;
 mod peers;
 mod pipelining;
 mod proxy_protocol;
+mod published_rules;
 mod rate_limits;
 mod refusals;
 mod reload;

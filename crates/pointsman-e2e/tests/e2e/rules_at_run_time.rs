@@ -5,6 +5,8 @@ use std::os::fd::AsRawFd;
 use pointsman_e2e::{ADMIN_TOKEN, Client, Origin, Setup, Switch, until};
 use serde_json::Value;
 
+use crate::published_rules::{RULES, TO_A, TO_B, file, version};
+
 pointsman_e2e::for_threads!(
     published_rules_serve_and_survive,
     only_what_was_read_is_replaced,
@@ -16,17 +18,8 @@ pointsman_e2e::for_threads!(
     what_cannot_be_written
 );
 
-const TO_A: &str = "R1: { routeTo(a); }\n";
-const TO_B: &str = "R1: { routeTo(b); }\n";
-const RULES: &str = "/api/v1/listeners/shop/rules";
-
 fn two(threads: usize, a: &Origin, b: &Origin) -> Setup {
     Setup::new(threads).rules(TO_A).pool("a", &[a]).pool("b", &[b]).with_token()
-}
-
-/// The version of the rules that serve.
-fn version(switch: &Switch) -> String {
-    switch.admin_shows(RULES)["rules_version"].as_str().expect("a version").to_owned()
 }
 
 fn publish(switch: &Switch, version: &str, target: &str, rules: &str) -> (u16, Value) {
@@ -36,10 +29,6 @@ fn publish(switch: &Switch, version: &str, target: &str, rules: &str) -> (u16, V
         assert_eq!(answer.head.field("etag"), Some(&*tag));
     }
     (answer.status(), said)
-}
-
-fn file(switch: &Switch) -> String {
-    std::fs::read_to_string(switch.folder().join("shop.rules")).expect("it is there")
 }
 
 /// They serve when the answer comes, stand in the file, and a reload changes nothing of it.
