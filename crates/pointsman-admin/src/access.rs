@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use pointsman_config::Admin;
-use pointsman_tls::CertificateFacts;
+use pointsman_tls::{CertificateFacts, ClientChain};
 
 use crate::page::Page;
 use crate::route::{Found, Needs, Route, find};
@@ -31,16 +31,16 @@ pub(crate) struct Asked<'a> {
 pub struct Credentials {
     needs: Needs,
     authorization: Option<String>,
-    certificate: Option<String>,
+    certificate: Option<(String, ClientChain)>,
     is_local: bool,
 }
 
 impl Credentials {
-    pub(crate) fn of(asked: &Asked<'_>, needs: Needs) -> Credentials {
+    pub(crate) fn of(asked: &Asked<'_>, chain: Option<&ClientChain>, needs: Needs) -> Credentials {
         Credentials {
             needs,
             authorization: asked.authorization.map(str::to_owned),
-            certificate: asked.certificate.map(str::to_owned),
+            certificate: asked.certificate.map(str::to_owned).zip(chain.cloned()),
             is_local: asked.is_local,
         }
     }
@@ -50,13 +50,17 @@ impl Credentials {
     /// # Errors
     /// The answer that it is not: 401, or 403 where nobody is known any more.
     pub fn check(&self, admin: Option<&Admin>) -> Result<(), Page> {
+        // The authorities may be others than they were in its handshake, and so may the time be.
+        let acceptor = admin.and_then(|admin| admin.tls.as_ref());
+        let is_known = |chain| acceptor.is_some_and(|acceptor| acceptor.would_let_in(chain));
+        let certificate = self.certificate.as_ref().filter(|(_, chain)| is_known(chain));
         let asked = Asked {
             method: "",
             path: "",
             host: None,
             origin: None,
             authorization: self.authorization.as_deref(),
-            certificate: self.certificate.as_deref(),
+            certificate: certificate.map(|(holder, _)| holder.as_str()),
             shown: None,
             is_local: self.is_local,
         };
@@ -306,7 +310,7 @@ mod tests {
                 let is_free = is_local && !changes;
                 let shown = Asked { authorization: Some(&good), ..asked };
                 let again = |admin: Option<&Admin>| {
-                    let checked = Credentials::of(&shown, route.needs).check(admin);
+                    let checked = Credentials::of(&shown, None, route.needs).check(admin);
                     checked.map_or_else(|page| page.status(), |()| 200)
                 };
                 assert_eq!(again(Some(&with)), 200, "{asked:?}");

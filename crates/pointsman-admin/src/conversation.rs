@@ -7,7 +7,7 @@ use std::rc::Rc;
 use pointsman_http::{AnswerTo, BodyReader, Framing, HeadLimits, Method, RequestHead, Unfinished, Version};
 use pointsman_net::{BufferPool, Clock, PooledBuffer, Tcp, Timers, write_all};
 use pointsman_telemetry::DateLine;
-use pointsman_tls::Acceptor;
+use pointsman_tls::{Acceptor, ClientChain};
 use tokio::io::AsyncWriteExt;
 
 use crate::access::{Asked, Credentials, admit, identity, may_read};
@@ -85,6 +85,8 @@ struct Client {
     tls: Option<Acceptor>,
     /// The holder of its certificate.
     holder: Option<String>,
+    /// That certificate, with those that lead to it.
+    chain: Option<ClientChain>,
 }
 
 pub(crate) async fn converse(
@@ -151,8 +153,8 @@ async fn greet(incoming: Incoming, place: &Place) -> io::Result<(Stream, Client)
         None => Stream::Plain(tcp),
         Some(acceptor) => Stream::Tls(Box::new(place.shake(acceptor.accept(tcp)).await?)),
     };
-    let holder = stream.holder();
-    Ok((stream, Client { peer, tls, holder }))
+    let (holder, chain) = (stream.holder(), stream.chain());
+    Ok((stream, Client { peer, tls, holder, chain }))
 }
 
 /// Reads a request as far as it is allowed; nothing where the client says nothing.
@@ -237,7 +239,7 @@ fn judge(head: &RequestHead, received: &[u8], client: &Client, pages: &dyn Pages
     heard.asked = route.and_then(|route| {
         let query = route.query(query).map_err(|fault| Page::problem(400, fault))?;
         let names = route.names_in(path).unwrap_or_default();
-        let credentials = Credentials::of(&asked, route.needs);
+        let credentials = Credentials::of(&asked, client.chain.as_ref(), route.needs);
         let (call, body, who) = (route.call, Vec::new(), who.clone());
         Ok(Request { call, names, query, if_match, body, who, credentials })
     });

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use pointsman_net::{PooledBuffer, Tcp, poll_read_into, write_all};
-use pointsman_tls::TlsStream;
+use pointsman_tls::{ClientChain, TlsStream};
 use tokio::io::AsyncWrite;
 
 /// A connection of a client.
@@ -34,6 +34,14 @@ impl Stream {
         }
         let fingerprint = || format!("sha256:{}", &client.fingerprint[..FINGERPRINT_DIGITS]);
         Some(client.sans.first().cloned().unwrap_or_else(fingerprint))
+    }
+
+    /// The certificates that the client has shown.
+    pub(crate) fn chain(&self) -> Option<ClientChain> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(tls) => tls.client_chain(),
+        }
     }
 
     /// As of [`Tcp::poll_read_into`].

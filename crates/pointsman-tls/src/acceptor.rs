@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::UnixTime;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
@@ -15,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
 use crate::certificate::{self, CertificateFacts, CertificateWarning, Loaded};
+use crate::client_chain::ClientChain;
 use crate::error::{Problem, TlsError};
 use crate::own_keys::{OwnKeys, TicketSecret};
 use crate::pem;
@@ -32,6 +34,7 @@ pub struct Acceptor(Arc<Inner>);
 struct Inner {
     acceptor: TlsAcceptor,
     by_name: Arc<ByName>,
+    clients: Arc<dyn ClientCertVerifier>,
     certificates: Vec<CertificateFacts>,
     sessions: Option<Sessions>,
     terms: Terms,
@@ -92,6 +95,15 @@ impl Acceptor {
     /// certificate of its own. Client certificates are asked for alike for all hosts of an acceptor.
     pub fn serves(&self, name: Option<&str>, host: &str) -> bool {
         self.0.by_name.serves(name, host)
+    }
+
+    /// Whether a client that has shown these certificates in an earlier handshake, of this acceptor or of another one, would be let
+    /// in with them now.
+    pub fn would_let_in(&self, chain: &ClientChain) -> bool {
+        let verifier = &self.0.clients;
+        // One that asks for none knows nobody.
+        verifier.offer_client_auth()
+            && verifier.verify_client_cert(chain.leaf(), chain.others(), UnixTime::now()).is_ok()
     }
 
     /// The keys of its tickets, the newest first, as far as no file names them: for the process that takes the place of
@@ -175,13 +187,14 @@ impl Parts {
         let by_name = Arc::new(ByName::new(&mut self.certificates));
         let mut config = ServerConfig::builder_with_provider(self.provider)
             .with_protocol_versions(versions(settings.min_version))?
-            .with_client_cert_verifier(self.clients.verifier)
+            .with_client_cert_verifier(self.clients.verifier.clone())
             .with_cert_resolver(by_name.clone());
         config.alpn_protocols.clone_from(&settings.alpn);
         Sessions::install(sessions.as_ref(), &mut config);
         Ok(Acceptor(Arc::new(Inner {
             acceptor: TlsAcceptor::from(Arc::new(config)),
             by_name,
+            clients: self.clients.verifier,
             certificates: self.certificates.into_iter().map(|loaded| loaded.facts).collect(),
             sessions,
             terms,

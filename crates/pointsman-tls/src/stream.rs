@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use rustls::{CipherSuite, HandshakeKind, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::client_chain::ClientChain;
 use crate::hello::without_last_dot;
 use crate::identity::ClientIdentity;
 use crate::session_id::SessionId;
@@ -67,6 +68,11 @@ impl<S> TlsStream<S> {
             },
         };
         Ok(TlsStream { inner, client, session })
+    }
+
+    /// The certificates that the client has shown, if it has.
+    pub fn client_chain(&self) -> Option<ClientChain> {
+        ClientChain::of(self.inner.get_ref().1.peer_certificates()?)
     }
 
     /// What the handshake agreed on. Once for each connection is enough: it does not change.

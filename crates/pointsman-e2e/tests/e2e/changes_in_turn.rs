@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread::{JoinHandle, spawn};
 
-use pointsman_e2e::{ADMIN_TOKEN, Authority, Client, Origin, PATIENCE, Pair, Setup, Switch, tool};
+use pointsman_e2e::{ADMIN_TOKEN, Authority, Client, Origin, PATIENCE, Pair, Setup, Switch, TlsClient, tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -22,6 +22,7 @@ pointsman_e2e::for_threads!(
     a_reload_comes_behind_a_publication,
     a_publication_finds_what_a_reload_has_changed,
     a_token_that_is_taken_away_meanwhile,
+    authorities_that_are_others_meanwhile,
     files_that_change_while_they_are_read,
     a_certificate_that_changes_while_it_is_read,
     an_upgrade_waits_for_a_publication,
@@ -92,9 +93,14 @@ impl Stand {
 
     /// The same with more of the process, or of the first listener.
     fn of(setup: Setup) -> Option<Self> {
+        Self::with(setup, "")
+    }
+
+    /// And with these keys of the admin listener.
+    fn with(setup: Setup, admin: &str) -> Option<Self> {
         let (slow, origins) = (Slow::new()?, [Origin::new("sa"), Origin::new("sb")]);
         let setup = setup.rules(TO_A).pool("a", &[&origins[0]]).pool("b", &[&origins[1]]);
-        let setup = setup.with_token().another_listener("slow");
+        let setup = setup.with_token().top(admin).another_listener("slow");
         let setup = setup.listener(&format!("rules = \"{}\"", slow.path.display()));
         let starting = spawn(move || setup.start());
         slow.is_read().goes_on();
@@ -268,6 +274,36 @@ fn a_token_that_is_taken_away_meanwhile(threads: usize) {
         let is_it = line.starts_with("audit who=deploy ") && line.contains(" method=PUT ");
         (is_it && line.contains(" status=401 ")).then_some(())
     });
+}
+
+/// The same of a certificate whose authority is none any more; another one's, which still is, has its turn.
+fn authorities_that_are_others_meanwhile(threads: usize) {
+    let [shown, old, stays] = ["switches", "old", "stays"].map(Authority::new);
+    let keys = "tls = { certificate = \"admin.crt\", key = \"admin.key\", client_ca = \"clients.crt\" }";
+    let setup = Setup::new(threads).pair("admin", &shown.server(&["admin.example"]));
+    let setup = setup.file("clients.crt", &(old.pem() + &stays.pem()));
+    let Some(stand) = Stand::with(setup, keys) else { return };
+    let connect = |authority: &Authority| {
+        let client = TlsClient::identified(&shown, &authority.client("ops", &[]));
+        Client::tls(stand.switch.admin(), &client, "admin.example").expect("a handshake")
+    };
+    std::fs::write(stand.switch.folder().join("clients.crt"), stays.pem()).expect("a writable folder");
+    stand.switch.signal("HUP");
+    let reading = stand.slow.is_read();
+    let validates = |authority: &Authority| {
+        let mut client = connect(authority);
+        let head = format!("POST {RULES}/validate HTTP/1.1\r\nHost: localhost\r\n");
+        client.send(format!("{head}Content-Length: {}\r\n\r\n{TO_B}", TO_B.len()));
+        spawn(move || client.response().status())
+    };
+    let [gone, kept] = [&old, &stays].map(validates);
+    let mut looks = connect(&old);
+    looks.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!(looks.response().status(), 200);
+    reading.goes_on();
+    assert_eq!(gone.join().expect("an answer"), 401);
+    stand.slow.is_read().goes_on();
+    assert_eq!(kept.join().expect("an answer"), 200);
 }
 
 /// What somebody writes while a publication is read is not overwritten.

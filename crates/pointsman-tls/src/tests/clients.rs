@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 
 use super::*;
+use crate::client_chain::ClientChain;
 
 fn asking(site: &Site, issued: &Issued, auth: ClientAuth) -> Acceptor {
     let settings = ServerTls {
@@ -38,6 +39,10 @@ async fn each_mode_lets_in_whom_it_should() {
         assert_eq!(shown.unwrap().facts.client.is_some(), right_is_seen, "{auth:?}");
         let shown = connect(&acceptor, &Arc::new(site.client_showing(&wrong)), "shop.example").await;
         assert_eq!(shown.is_ok(), wrong_gets_in, "{auth:?}");
+        for (client, is_known) in [(&right, right_is_seen), (&wrong, false)] {
+            let chain = ClientChain::of(std::slice::from_ref(&client.der)).expect("a certificate");
+            assert_eq!(acceptor.would_let_in(&chain), is_known, "{auth:?}");
+        }
     }
 }
 
