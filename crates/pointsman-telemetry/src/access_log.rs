@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -35,6 +35,22 @@ pub struct AccessLog(Arc<Sink>);
 struct Sink {
     style: LogStyle,
     queue: Arc<Queue>,
+    trouble: Arc<Mutex<LogTrouble>>,
+}
+
+/// What has gone wrong with the log since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogTrouble {
+    /// Whether the last write failed.
+    pub is_failing: bool,
+    /// Writes that failed.
+    pub failures: u64,
+    /// Lines that were lost with them.
+    pub lost_lines: u64,
+    /// Why the last of them did.
+    pub why: String,
+    /// Why the file could not be opened anew since this was last asked: what was open is written to.
+    pub unopened: Option<String>,
 }
 
 impl AccessLog {
@@ -42,10 +58,11 @@ impl AccessLog {
     pub fn open(target: LogTarget, style: LogStyle, metrics: &Metrics) -> io::Result<AccessLog> {
         let file = open(&target)?;
         let queue = Arc::new(Queue::new(metrics.log_counters()));
-        let writer = Writer { target, file, torn: false, queue: queue.clone() };
+        let trouble = Arc::<Mutex<LogTrouble>>::default();
+        let writer = Writer { target, file, torn: false, queue: queue.clone(), trouble: trouble.clone() };
         // Not joined: a write to a pipe that nobody reads, or to a disk that hangs, may never return.
         drop(thread::Builder::new().name("access-log".to_owned()).spawn(|| writer.run())?);
-        Ok(AccessLog(Arc::new(Sink { style, queue })))
+        Ok(AccessLog(Arc::new(Sink { style, queue, trouble })))
     }
 
     /// Opens the file anew after it was renamed. Lines handed over before go to the old file, later ones to the new
@@ -61,6 +78,13 @@ impl AccessLog {
     pub fn close(&self, max: Duration, cut: impl FnMut() -> bool) -> u64 {
         self.0.queue.close();
         self.0.queue.wait_for_end(max, cut)
+    }
+
+    /// What has gone wrong with it.
+    pub fn take_trouble(&self) -> LogTrouble {
+        let mut trouble = lock(&self.0.trouble);
+        let unopened = trouble.unopened.take();
+        LogTrouble { unopened, ..trouble.clone() }
     }
 
     pub(crate) fn style(&self) -> LogStyle {
@@ -85,6 +109,12 @@ struct Writer {
     /// A write failed, perhaps within a line.
     torn: bool,
     queue: Arc<Queue>,
+    trouble: Arc<Mutex<LogTrouble>>,
+}
+
+fn lock(trouble: &Mutex<LogTrouble>) -> MutexGuard<'_, LogTrouble> {
+    // Whoever held it left it whole.
+    trouble.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Writer {
@@ -107,11 +137,16 @@ impl Writer {
 
     fn write(&mut self, lines: Lines) {
         let written = self.end_torn_line().and_then(|()| self.file.write_all(&lines.bytes));
-        if written.is_err() {
+        if let Err(error) = written {
             self.torn = true;
+            let mut trouble = lock(&self.trouble);
+            (trouble.is_failing, trouble.why) = (true, error.to_string());
+            trouble.failures += 1;
+            trouble.lost_lines += lines.count;
             self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
             self.queue.counters.dropped_lines.fetch_add(lines.count, Ordering::Relaxed);
         } else {
+            lock(&self.trouble).is_failing = false;
             self.queue.counters.written_lines.fetch_add(lines.count, Ordering::Relaxed);
         }
         self.queue.give_back(lines);
@@ -132,8 +167,9 @@ impl Writer {
                 self.file = file;
                 self.torn = false;
             }
-            Err(_) => {
+            Err(error) => {
                 self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
+                lock(&self.trouble).unopened = Some(error.to_string());
             }
         }
     }
@@ -212,7 +248,8 @@ mod tests {
         let (path, rotated) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
         let target = LogTarget::File(path.clone());
         let queue = Arc::new(Queue::new(Arc::default()));
-        let writer = Writer { file: open(&target).unwrap(), target, torn: false, queue: queue.clone() };
+        let file = open(&target).unwrap();
+        let writer = Writer { file, target, torn: false, queue: queue.clone(), trouble: Arc::default() };
         queue.hand_over(&mut lines("old\n"));
         fs::rename(&path, &rotated).unwrap();
         queue.reopen();
@@ -235,6 +272,9 @@ mod tests {
         assert_eq!(log.close(Duration::MAX, || false), 0);
         assert_eq!(metrics.log_counters().dropped_lines.load(Ordering::Relaxed), 2);
         assert_eq!(metrics.log_counters().write_errors.load(Ordering::Relaxed), 1);
+        let LogTrouble { is_failing, failures, lost_lines, why, unopened } = log.take_trouble();
+        assert_eq!((is_failing, failures, lost_lines, unopened), (true, 1, 2, None), "{why}");
+        assert!(why.starts_with("No space left on device"), "{why}");
     }
 
     #[test]

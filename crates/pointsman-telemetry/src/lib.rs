@@ -36,7 +36,7 @@ mod timestamp;
 mod trace;
 mod traces;
 
-pub use access_log::{AccessLog, LogTarget};
+pub use access_log::{AccessLog, LogTarget, LogTrouble};
 pub use date_line::DateLine;
 pub use event::{
     Counts, Event, Exchange, Handshake, HandshakeFailure, Hedge, Mirrored, Query, Refusal, ServerFailure,

@@ -10,6 +10,7 @@ mod drain;
 mod history;
 mod legacy;
 mod log_level;
+mod log_watch;
 mod memory;
 mod names;
 mod notice;

@@ -9,6 +9,7 @@ pointsman_e2e::for_threads!(
     access_log_to_nobody,
     access_log_read_late,
     access_log_in_a_fifo,
+    access_log_on_a_full_disk,
     told_twice,
     standard_error_to_nobody,
     standard_error_read_late
@@ -51,6 +52,39 @@ fn access_log_read_late(threads: usize) {
     switch.signal("TERM");
     assert_eq!(switch.wait_for_exit(), Some(0));
     assert!(switch.said().ends_with("\ndrained"), "{}", switch.said());
+}
+
+/// What cannot be written is said once, and so is that it can be again; what cannot be opened anew, each time.
+fn access_log_on_a_full_disk(threads: usize) {
+    let (origin, folder) = (Origin::new("origin"), tempfile::tempdir().expect("a folder"));
+    let (log, next) = (folder.path().join("access.log"), folder.path().join("next"));
+    let turn_to = |target: &str| {
+        std::os::unix::fs::symlink(target, &next).expect("a writable folder");
+        std::fs::rename(&next, &log).expect("a writable folder");
+    };
+    turn_to("/dev/full");
+    let table = format!("[access_log]\npath = \"{}\"", log.display());
+    let switch = Setup::new(threads).top(&table).pool("standard", &[&origin]).start();
+    let asked = || assert_eq!(switch.get("/").status(), 200);
+    asked();
+    let line = switch.wait_for_line("access log not written: ");
+    assert_eq!(line, "access log not written: no space left on device; lines are lost until it can be");
+    (0..20).for_each(|_| asked());
+    turn_to("none/access.log");
+    switch.signal("HUP");
+    let line = switch.wait_for_line("access log not opened anew: ");
+    assert!(line.contains(": no such file or directory; "), "{line}");
+    turn_to("written.log");
+    switch.signal("HUP");
+    let written = || std::fs::read_to_string(folder.path().join("written.log")).unwrap_or_default();
+    until("a line", || {
+        asked();
+        (!written().is_empty()).then_some(())
+    });
+    let line = switch.wait_for_line("access log written again failures=");
+    let lost = line.rsplit('=').next().expect("a count").parse::<f64>().expect("a number");
+    assert!((lost - switch.metric("pointsman_access_log_dropped_lines_total", &[])).abs() < 0.5, "{line}");
+    assert_eq!(switch.said().matches("access log not written: ").count(), 1, "{}", switch.said());
 }
 
 /// A FIFO is opened whether or not somebody reads: at the start and at SIGHUP. Who comes later reads what waits.

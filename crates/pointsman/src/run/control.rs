@@ -1,6 +1,7 @@
 //! The control thread: signals, changed files, the admin listener, the drain.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,16 +10,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pointsman_admin::{Listening, Serving};
-use pointsman_config::{RuleSet, WatchedFile, changed};
+use pointsman_config::{RuleSet, WatchedFile, changed, reason};
 use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::{HealthChange, HealthNews, Switch};
-use pointsman_telemetry::{Metrics, Sinks};
+use pointsman_telemetry::{AccessLog, Metrics, Sinks};
 
 use super::aside::{Aside, pauses};
 use super::drain::Drain;
 use super::history::{By, History};
 use super::legacy::{Keys, Predecessor};
 use super::log_level::LogLevels;
+use super::log_watch::{Line, LogWatch};
 use super::names::Names;
 use super::notice::{self, notice};
 use super::pages::SwitchPages;
@@ -218,7 +220,7 @@ async fn until_told_to_end(
 ) -> Ends {
     let switch = &reloads.switch;
     let (mut looked, mut told) = (Instant::now(), Instant::now());
-    let mut shortages = Watch::new();
+    let (mut shortages, mut log) = (Watch::new(), LogWatch::default());
     let own = OwnReloads::new(reloads);
     // An upgrade that waits until what changes now is done.
     let mut upgrade: Option<Turn> = None;
@@ -260,6 +262,7 @@ async fn until_told_to_end(
         notice::ended_dry_runs(switch);
         reloads.follow_names();
         shortages.look(switch.borrow().shortages()).for_each(|line| notice::warn(&line));
+        look_at_log(&mut log, reloads);
         if told.elapsed() >= NOTES_LOOK {
             told = Instant::now();
             reloads.levels.tell();
@@ -273,6 +276,20 @@ async fn until_told_to_end(
                 own.begin(By::now("-", "a file has changed"), Told::Nobody);
             }
         }
+    }
+}
+
+/// Says what has become of the access log.
+fn look_at_log(watch: &mut LogWatch, reloads: &Reloads) {
+    let Some(trouble) = reloads.log.as_ref().map(AccessLog::take_trouble) else { return };
+    if let Some(why) = &trouble.unopened {
+        let why = reason(&io::Error::other(why.as_str()));
+        notice::error(&format!("access log not opened anew: {why}; the file from before is written to"));
+    }
+    match watch.look(&trouble, Instant::now()) {
+        Some(Line::Fails(line)) => notice::error(&line),
+        Some(Line::Again(line)) => notice::warn(&line),
+        None => {}
     }
 }
 
