@@ -141,7 +141,7 @@ limits! {
     answer_ms_max: u32 = 2000, 1..60_000, "ms",
         "How long one who is asked may take to answer; then the next is asked, and each twice at most.";
     start_ms_max: u32 = 10_000, 1..600_000, "ms",
-        "How long a start or a reload waits for the first answers about the names in it.";
+        "How long a start, a reload or another change waits for the first answers about the names in it. A running switch serves and answers meanwhile, and [changes](admin-api.md#answers) wait behind it.";
     addresses_max: u32 = 1000, 1..10_000, "addresses",
         "How many addresses of an answer count; more are left out.";
     members_max: u32 = 64, 1..1024, "servers",

@@ -15,4 +15,4 @@ mod resolver;
 mod system;
 
 pub use message::{Data, Heard, Question, Record};
-pub use resolver::{NameState, News, Outcome, Reader, Resolver};
+pub use resolver::{NameState, News, Outcome, Reader, Resolver, Waiter};

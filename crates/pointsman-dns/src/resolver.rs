@@ -16,9 +16,6 @@ use crate::desk;
 /// News that wait to be told; more are dropped, the oldest first.
 const NEWS_MAX: usize = 1024;
 
-/// How often somebody who waits looks whether that is still wanted.
-const LOOK: Duration = Duration::from_millis(50);
-
 /// Looks names up on a thread of its own, which begins with the first of them and ends when this is dropped.
 #[derive(Default)]
 pub struct Resolver {
@@ -135,6 +132,8 @@ impl Resolver {
             state.table = lookups.iter().map(known).collect();
             state.orders = Some((lookups, settings.clone()));
         }
+        // Who waits for a name that nobody wants any more waits no longer.
+        self.shared.settled.notify_all();
         self.shared.has_orders.store(true, Ordering::Release);
         if is_needed && !self.is_running.load(Ordering::Relaxed) {
             self.begin()?;
@@ -159,15 +158,14 @@ impl Resolver {
         is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended before it began")))
     }
 
-    /// Waits until each of these names has been looked up once, at most that long, and no longer than until `is_cut`, which
-    /// is asked now and then. Tells of which nothing is known, and why.
-    pub fn wait(
-        &self,
-        lookups: &[Lookup],
-        max: Duration,
-        is_cut: impl Fn() -> bool,
-    ) -> HashMap<Lookup, String> {
-        let state = self.shared.wait(lookups, max, is_cut);
+    /// What waits for these names, on whatever thread.
+    pub fn waiter(&self, lookups: Vec<Lookup>) -> Waiter {
+        Waiter { shared: self.shared.clone(), lookups }
+    }
+
+    /// Of which of these names nothing is known by now, and why.
+    pub fn unknown(&self, lookups: &[Lookup]) -> HashMap<Lookup, String> {
+        let state = self.shared.lock();
         let unknown = lookups.iter().filter_map(|lookup| Some((lookup.clone(), state.why_unknown(lookup)?)));
         unknown.collect()
     }
@@ -209,6 +207,19 @@ impl Resolver {
     }
 }
 
+/// Waits for names, as long as they are [watched](Resolver::watch).
+pub struct Waiter {
+    shared: Arc<Shared>,
+    lookups: Vec<Lookup>,
+}
+
+impl Waiter {
+    /// Waits until each of them has been looked up once, and no longer than until then.
+    pub fn wait_until(&self, until: Instant) {
+        drop(self.shared.wait(&self.lookups, until.saturating_duration_since(Instant::now())));
+    }
+}
+
 /// Tells what is known of one name, as long as it is [watched](Resolver::watch).
 #[derive(Clone)]
 pub struct Reader {
@@ -222,7 +233,7 @@ impl Reader {
     /// # Errors
     /// Why nothing is.
     pub fn known_within(&self, max: Duration) -> Result<Found, String> {
-        let state = self.shared.wait(std::slice::from_ref(&self.lookup), max, || false);
+        let state = self.shared.wait(std::slice::from_ref(&self.lookup), max);
         let found = state.table.get(&self.lookup).and_then(|entry| entry.found.clone());
         found.ok_or_else(|| state.why_unknown(&self.lookup).unwrap_or_default())
     }
@@ -306,16 +317,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until each of these names has been looked up once, at most that long, and no longer than until `is_cut`.
-    fn wait(&self, lookups: &[Lookup], max: Duration, is_cut: impl Fn() -> bool) -> MutexGuard<'_, State> {
+    /// Waits until each of these names has been looked up once, at most that long.
+    fn wait(&self, lookups: &[Lookup], max: Duration) -> MutexGuard<'_, State> {
         let started = Instant::now();
         let mut state = self.lock();
-        while !lookups.iter().all(|lookup| state.is_settled(lookup)) {
+        let is_awaited =
+            |state: &State, lookup| state.table.get(lookup).is_some_and(|entry: &Entry| !entry.is_settled());
+        while lookups.iter().any(|lookup| is_awaited(&state, lookup)) {
             let left = max.saturating_sub(started.elapsed());
-            if left.is_zero() || is_cut() {
+            if left.is_zero() {
                 break;
             }
-            let waited = self.settled.wait_timeout(state, left.min(LOOK));
+            let waited = self.settled.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state

@@ -9,6 +9,7 @@ use std::thread;
 /// A name server on a free port of loopback. It stops when it is dropped.
 pub struct NameServer {
     address: SocketAddr,
+    udp: UdpSocket,
     shared: Arc<Mutex<State>>,
 }
 
@@ -19,6 +20,8 @@ pub enum Manner {
     Well,
     /// Not at all.
     Silent,
+    /// When it answers otherwise again.
+    Late,
     /// That it failed.
     Failing,
     /// Over UDP that the answer has no room there.
@@ -31,6 +34,8 @@ pub enum Manner {
 struct State {
     names: HashMap<String, Vec<String>>,
     manner: Option<Manner>,
+    /// Questions that are to be answered late, and who asked.
+    late: Vec<(SocketAddr, Vec<u8>)>,
     udp: usize,
     tcp: usize,
     is_over: bool,
@@ -55,9 +60,10 @@ impl NameServer {
         let Ok(udp) = UdpSocket::bind(address) else { return NameServer::new() };
         let shared = Arc::new(Mutex::new(State::default()));
         let (theirs, others) = (shared.clone(), shared.clone());
-        thread::spawn(move || serve_udp(&udp, &theirs));
+        let serving = udp.try_clone().expect("descriptors");
+        thread::spawn(move || serve_udp(&serving, &theirs));
         thread::spawn(move || serve_tcp(&tcp, &others));
-        NameServer { address, shared }
+        NameServer { address, udp, shared }
     }
 
     /// Where it listens.
@@ -84,9 +90,13 @@ impl NameServer {
         lock(&self.shared).names.remove(name);
     }
 
-    /// Answers so from now on.
+    /// Answers so from now on, and whom it owes an answer.
     pub fn answers(&self, manner: Manner) {
-        lock(&self.shared).manner = Some(manner);
+        let mut state = lock(&self.shared);
+        state.manner = Some(manner);
+        for (from, question) in std::mem::take(&mut state.late) {
+            drop(self.udp.send_to(&state.answer(&question, false), from));
+        }
     }
 
     /// How often it was asked over UDP and over TCP.
@@ -122,6 +132,10 @@ fn serve_udp(socket: &UdpSocket, shared: &Mutex<State>) {
         let manner = state.manner.unwrap_or(Manner::Well);
         let answer = match manner {
             Manner::Silent => continue,
+            Manner::Late => {
+                state.late.push((from, question.to_vec()));
+                continue;
+            }
             Manner::Failing => failure(question),
             Manner::Truncating => state.answer(question, true),
             Manner::Well | Manner::BehindForgeries => state.answer(question, false),

@@ -51,12 +51,6 @@ impl Signals {
     pub fn take(&self) -> Option<Signal> {
         self.0.iter().find(|(_, came)| came.swap(false, Ordering::Relaxed)).map(|(signal, _)| *signal)
     }
-
-    /// Whether one that ends the process has come, and still waits to be taken.
-    pub fn has_end(&self) -> bool {
-        let ends = |signal| matches!(signal, Signal::Terminate | Signal::Interrupt);
-        self.0.iter().any(|(signal, came)| ends(*signal) && came.load(Ordering::Relaxed))
-    }
 }
 
 #[cfg(test)]
@@ -75,9 +69,7 @@ mod tests {
             raise(SIGTERM).expect("a signal");
         });
         other.join().expect("it ended");
-        assert!(signals.has_end());
         let heard = [signals.take(), signals.take(), signals.take()];
         assert_eq!(heard, [Some(Signal::Terminate), Some(Signal::HangUp), None]);
-        assert!(!signals.has_end());
     }
 }

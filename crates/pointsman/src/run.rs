@@ -136,7 +136,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
         .map_err(|error| format!("no thread or event loop: {error}"))?;
     notice::maybe(descriptors::shared(&waiting));
     let names = Names::beside(plan.traces.as_ref().and_then(traces::lookup));
-    let plan = names.join(&loaded, &[], || false).map_err(|unjoined| match unjoined {
+    let plan = names.join(&loaded).map_err(|unjoined| match unjoined {
         Unjoined::Unknown(problems) => NoStart::Wrong(problems),
         Unjoined::NoThread(message) => NoStart::Refused(message),
     })?;

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use pointsman_e2e::{Manner, NameServer, Origin, Setup, Switch, ok, pointsman, until};
+use std::thread::spawn;
+
+use pointsman_e2e::{ADMIN_TOKEN, Client, Manner, NameServer, Origin, Setup, Switch, ok, pointsman, until};
 
 pointsman_e2e::for_threads!(
     an_address_that_changes,
@@ -12,6 +14,7 @@ pointsman_e2e::for_threads!(
     a_name_that_nobody_knows_yet,
     reloads,
     a_reload_that_waits_is_told_to_end,
+    nobody_else_waits_for_a_name,
 );
 
 const NAME: &str = "web.example";
@@ -232,4 +235,50 @@ fn a_reload_that_waits_is_told_to_end(threads: usize) {
     until("the name is asked for", || (names.asked().0 > 0).then_some(()));
     switch.signal("TERM");
     assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// A server whose name is looked up for long stands in the file when it serves, and not before; meanwhile all that looks is
+/// answered, and the next change waits.
+fn nobody_else_waits_for_a_name(threads: usize) {
+    let (one, two) = two_on_one_port();
+    let names = NameServer::new();
+    names.set(NAME, &["0 127.0.0.1"]);
+    let keys = "answer_ms_max = 60_000\nstart_ms_max = 600_000";
+    let mut switch = setup(threads, &names, &one, keys).start();
+    let path = switch.folder().join("pointsman.toml");
+    let file = || std::fs::read_to_string(&path).expect("it is there");
+    let before = file();
+    let ask = |method: &str, target: &str, body: &str| {
+        let mut client = Client::plain(switch.admin());
+        let length = body.len();
+        let lines = format!("Host: localhost\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\nIf-Match: *\r\n");
+        client.send(format!("{method} {target} HTTP/1.1\r\n{lines}Content-Length: {length}\r\n\r\n{body}"));
+        spawn(move || client.response().status())
+    };
+    let port = one.address().port();
+    let put = |name: &str| {
+        let body = format!("{{\"address\": \"{name}:{port}\"}}");
+        ask("PUT", &format!("/api/v1/pools/standard/servers/{name}"), &body)
+    };
+    names.answers(Manner::Late);
+    let added = put("other.example");
+    let asked_of = |name: &str| switch.metrics().contains(&format!("name=\"{name}\""));
+    until("it is looked up", || asked_of("other.example").then_some(()));
+    let reloaded = ask("POST", "/api/v1/reload", "");
+    assert_eq!(switch.admin_get("/health").status(), 200);
+    assert_eq!(switch.admin_shows("/api/v1/plan")["generation"], 1);
+    assert_eq!((file(), switch.get("/").server()), (before.clone(), "one"));
+    names.set("other.example", &["300 127.0.0.2"]);
+    names.answers(Manner::Well);
+    assert_eq!((added.join().expect("an answer"), reloaded.join().expect("an answer")), (200, 200));
+    let after = file();
+    assert!(after.contains("other.example"), "{after}");
+    until("it serves", || (switch.get("/").server() == "two").then_some(()));
+    // The end waits for none.
+    names.answers(Manner::Late);
+    let added = put("third.example");
+    until("it is looked up", || asked_of("third.example").then_some(()));
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+    assert_eq!((added.join().expect("an answer"), file()), (503, after));
 }

@@ -130,7 +130,6 @@ impl Control {
                 switch: switch.clone(),
                 metrics: metrics.clone(),
                 log: sinks.log,
-                signals: signals.clone(),
                 config,
                 files: RefCell::new(files),
                 source: RefCell::new(source),

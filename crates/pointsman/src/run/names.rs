@@ -9,8 +9,10 @@ use pointsman_config::{Answers, AtStart, DnsSettings, Found, Loaded, Lookup, Mem
 use pointsman_dns::{News, Reader, Resolver};
 use pointsman_telemetry::NameNow;
 
+use super::aside::beside;
 use super::notice::{self, notice};
 use super::reloads::Reloads;
+use super::turns::Turn;
 use super::unsaid_capacity;
 
 /// Who knows what names stand for.
@@ -21,6 +23,25 @@ pub(super) struct Names {
     besides: Vec<Lookup>,
     /// The servers of services that were taken last.
     taken: RefCell<HashMap<Lookup, Found>>,
+    /// What a plan needs that is to follow the one that serves, which is not looked up for that one alone meanwhile.
+    coming: RefCell<Option<(Vec<Lookup>, DnsSettings)>>,
+}
+
+/// What is looked up for a plan.
+struct Wanted {
+    lookups: Vec<Lookup>,
+    /// With what must not be forgotten meanwhile.
+    all: Vec<Lookup>,
+    until: Instant,
+}
+
+impl Wanted {
+    fn of(loaded: &Loaded, serving: &[Lookup]) -> Wanted {
+        let lookups = loaded.plan.lookups();
+        let all = lookups.iter().chain(serving).cloned().collect();
+        let ms = u64::from(loaded.plan.dns.limits.start_ms_max);
+        Wanted { lookups, all, until: Instant::now() + Duration::from_millis(ms) }
+    }
 }
 
 /// Why a plan cannot serve.
@@ -43,34 +64,55 @@ impl Names {
     }
 
     /// A plan with what is known of its names. Those that are new are looked up first, for as long as the plan says.
-    /// `serving` is what else must not be forgotten meanwhile. Where `is_cut`, it is waited for no longer.
-    pub(super) fn join(
-        &self,
-        loaded: &Loaded,
-        serving: &[Lookup],
-        is_cut: impl Fn() -> bool,
-    ) -> Result<Plan, Unjoined> {
+    pub(super) fn join(&self, loaded: &Loaded) -> Result<Plan, Unjoined> {
+        let wanted = Wanted::of(loaded, &[]);
+        self.watch(&wanted.all, &loaded.plan.dns).map_err(no_thread)?;
+        self.resolver.waiter(wanted.lookups.clone()).wait_until(wanted.until);
+        let targets = self.watch_targets(&wanted, loaded).map_err(no_thread)?;
+        self.resolver.waiter(targets).wait_until(wanted.until);
+        self.joined(loaded)
+    }
+
+    /// Looks up what is new in a plan that is to follow the one that serves with these names, for as long as it says:
+    /// whoever asks meanwhile is answered. It is looked up until what comes of this is dropped.
+    async fn look_up(&self, loaded: &Loaded, serving: &[Lookup], turn: &Turn) -> io::Result<()> {
+        let wanted = Wanted::of(loaded, serving);
+        *self.coming.borrow_mut() = Some((wanted.all.clone(), loaded.plan.dns.clone()));
+        self.watch(&wanted.all, &loaded.plan.dns)?;
+        self.wait(wanted.lookups.clone(), wanted.until, turn).await;
+        let targets = self.watch_targets(&wanted, loaded)?;
+        self.wait(targets, wanted.until, turn).await;
+        Ok(())
+    }
+
+    /// Waits in a thread of its own where there is something to wait for.
+    async fn wait(&self, lookups: Vec<Lookup>, until: Instant, turn: &Turn) {
+        if self.resolver.are_settled(&lookups) {
+            return;
+        }
+        let waiter = self.resolver.waiter(lookups);
+        // Where it breaks off what is not known by now is unknown.
+        let (Ok(()) | Err(_)) = beside(move || waiter.wait_until(until), turn.clone()).await;
+    }
+
+    /// Looks up what servers of services stand for, too, which are known only now.
+    fn watch_targets(&self, wanted: &Wanted, loaded: &Loaded) -> io::Result<Vec<Lookup>> {
+        let targets = targets(&self.resolver.answers(), &wanted.lookups);
+        if !targets.is_empty() {
+            self.watch(&wanted.all, &loaded.plan.dns)?;
+        }
+        Ok(targets)
+    }
+
+    /// A plan with what is known by now of its names, which have been looked up.
+    pub(super) fn joined(&self, loaded: &Loaded) -> Result<Plan, Unjoined> {
         let plan = &loaded.plan;
         let lookups = plan.lookups();
-        let all: Vec<_> = lookups.iter().chain(serving).cloned().collect();
-        let no_thread = |error| Unjoined::NoThread(format!("no thread to look names up: {error}"));
-        self.watch(&all, &plan.dns).map_err(no_thread)?;
         if lookups.is_empty() {
             return Ok(plan.clone());
         }
-        let until = Instant::now() + Duration::from_millis(u64::from(plan.dns.limits.start_ms_max));
-        let wait = |lookups: &[Lookup]| {
-            self.resolver.wait(lookups, until.saturating_duration_since(Instant::now()), &is_cut)
-        };
-        let mut unknown = wait(&lookups);
-        let targets = targets(&self.resolver.answers(), &lookups);
-        if !targets.is_empty() {
-            // They are known only now.
-            self.watch(&all, &plan.dns).map_err(no_thread)?;
-            wait(&targets);
-        }
         self.tell();
-        let answers = self.answers();
+        let (mut unknown, answers) = (self.resolver.unknown(&lookups), self.answers());
         for lookup in &lookups {
             if !unknown.contains_key(lookup) && !has_address(lookup, &answers) {
                 unknown.insert(lookup.clone(), "none of its servers has an address".to_owned());
@@ -92,8 +134,13 @@ impl Names {
 
     /// Looks these up, and the servers of services that are known by now.
     fn watch(&self, lookups: &[Lookup], settings: &DnsSettings) -> io::Result<()> {
-        let mut all = [lookups, &self.besides].concat();
-        all.extend(targets(&self.resolver.answers(), lookups));
+        let coming = self.coming.borrow();
+        let (coming, settings) = match &*coming {
+            Some((coming, settings)) => (coming.as_slice(), settings),
+            None => (&[][..], settings),
+        };
+        let mut all = [lookups, coming, &self.besides].concat();
+        all.extend(targets(&self.resolver.answers(), &all));
         all.sort_unstable();
         all.dedup();
         self.resolver.watch(all, settings)
@@ -141,6 +188,11 @@ impl Names {
     }
 }
 
+/// Where nothing can be looked up.
+pub(super) fn no_thread(error: io::Error) -> Unjoined {
+    Unjoined::NoThread(format!("no thread to look names up: {error}"))
+}
+
 /// What the servers of these services are looked up by.
 fn targets(answers: &Answers, lookups: &[Lookup]) -> Vec<Lookup> {
     let members = lookups.iter().filter_map(|lookup| match answers.get(lookup) {
@@ -159,7 +211,41 @@ fn has_address(lookup: &Lookup, answers: &Answers) -> bool {
     }
 }
 
+/// A plan whose names have been looked up. Until this is dropped they are.
+pub(super) struct LookedUp<'r> {
+    reloads: &'r Reloads,
+    looked_up: io::Result<()>,
+}
+
+impl LookedUp<'_> {
+    /// The plan with what is known of its names by now.
+    pub(super) fn join(&mut self, loaded: &Loaded) -> Result<Plan, Unjoined> {
+        std::mem::replace(&mut self.looked_up, Ok(())).map_err(no_thread)?;
+        self.reloads.names.joined(loaded)
+    }
+}
+
+impl Drop for LookedUp<'_> {
+    /// What serves by now is looked up from now on.
+    fn drop(&mut self) {
+        let names = &self.reloads.names;
+        names.coming.take();
+        let (lookups, settings) =
+            self.reloads.switch.borrow().with_plan(|plan| (plan.lookups(), plan.dns.clone()));
+        names.keep(&lookups, &settings);
+    }
+}
+
 impl Reloads {
+    /// Looks up what is new in a plan that is to serve: in a turn that has come, so that there is one such plan at a time.
+    pub(super) async fn look_up(&self, loaded: &Loaded, turn: &Turn) -> LookedUp<'_> {
+        debug_assert!(turn.has_come());
+        let serving = self.switch.borrow().with_plan(Plan::lookups);
+        let mut looked_up = LookedUp { reloads: self, looked_up: Ok(()) };
+        looked_up.looked_up = self.names.look_up(loaded, &serving, turn).await;
+        looked_up
+    }
+
     /// Puts a plan with new answers in the place of the one that serves, where they make a difference to it.
     pub(super) fn follow_names(&self) {
         self.names.tell();

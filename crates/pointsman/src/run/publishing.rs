@@ -108,15 +108,17 @@ impl Reloads {
         }
     }
 
-    /// Writes the text to its file, and lets it serve: in the turn in which it was read.
-    pub(super) fn publish(&self, draft: Draft, by: By) -> Result<Reloaded, Unpublished> {
+    /// Writes the text to its file, and lets it serve: in the turn in which it was read. What it names is looked up before: a text
+    /// that does not serve does not lie on disk for longer than it takes to find that out.
+    pub(super) async fn publish(&self, turn: &Turn, draft: Draft, by: By) -> Result<Reloaded, Unpublished> {
         self.is_free().map_err(Unpublished::of)?;
         let Draft { loaded, path, text, before } = draft;
+        let looked_up = self.look_up(&loaded, turn).await;
         if let Some(changed) = changed_file(&self.files.borrow()) {
             return Err(Unpublished::Changed(changed.to_owned()));
         }
         write(&path, text.as_bytes()).map_err(Unpublished::Unwritable)?;
-        self.take(loaded, by).map_err(|refused| {
+        self.take(loaded, looked_up, by).map_err(|refused| {
             let why = Unpublished::of(refused);
             match (write(&path, before.as_bytes()), why) {
                 (Ok(()), why) => why,

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_config::{Loaded, Plan, Problems, RuleSet, WatchedFile};
-use pointsman_net::Signals;
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
@@ -14,7 +13,7 @@ use super::aside::{beside, let_go};
 use super::drain::Drain;
 use super::history::{By, History};
 use super::log_level::LogLevels;
-use super::names::{Names, Unjoined};
+use super::names::{LookedUp, Names, Unjoined};
 use super::notice::{self, notice};
 use super::turns::{Turn, Turns};
 use super::{capacity, difference, threads};
@@ -24,8 +23,6 @@ pub(super) struct Reloads {
     pub(super) switch: Rc<RefCell<Switch>>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) log: Option<AccessLog>,
-    /// One that ends the process does not wait for names.
-    pub(super) signals: Signals,
     pub(super) config: PathBuf,
     pub(super) files: RefCell<Vec<WatchedFile>>,
     /// The text of the configuration that serves.
@@ -145,7 +142,10 @@ impl Reloads {
         free(&self.switch);
         let config = self.config.clone();
         match self.read(turn, move |plan| Plan::load(&config, Some(plan))).await {
-            Ok(loaded) => self.take(loaded, by),
+            Ok(loaded) => {
+                let looked_up = self.look_up(&loaded, turn).await;
+                self.take(loaded, looked_up, by)
+            }
             Err(Unread::Wrong(problems)) => {
                 self.metrics.reload_refused();
                 // Until one of these files changes again there is nothing to try again.
@@ -182,21 +182,19 @@ impl Reloads {
         Err(Refused::Unready(why))
     }
 
-    /// Lets a plan serve that was made of files, in the place of the one that serves.
-    pub(super) fn take(&self, loaded: Loaded, by: By) -> Result<Reloaded, Refused> {
+    /// Lets a plan serve that was made of files, and whose names were looked up, in the place of the one that serves.
+    pub(super) fn take(
+        &self,
+        loaded: Loaded,
+        mut looked_up: LookedUp<'_>,
+        by: By,
+    ) -> Result<Reloaded, Refused> {
         self.is_free()?;
         notice::warnings(&loaded);
-        let (lookups, settings) = self.switch.borrow().with_plan(|plan| (plan.lookups(), plan.dns.clone()));
-        let joined = self.names.join(&loaded, &lookups, || self.signals.has_end());
+        let joined = looked_up.join(&loaded);
         let Loaded { source, files, warnings, rule_sets, .. } = loaded;
         *self.files.borrow_mut() = files;
-        let plan = match joined {
-            Ok(plan) => plan,
-            Err(unjoined) => {
-                self.names.keep(&lookups, &settings);
-                return Err(self.refuse_for(unjoined));
-            }
-        };
+        let plan = joined.map_err(|unjoined| self.refuse_for(unjoined))?;
         let waiting = self.fixed.differing(&Fixed::of(&plan));
         for key in &waiting {
             notice::warn(&format!("warning: the new value of `{key}` takes effect at the next start"));
@@ -208,10 +206,9 @@ impl Reloads {
         let threads = if is_as_before { before } else { threads(&plan) };
         let capacity = capacity(&plan, threads, self.descriptors_max);
         let change = switch.with_plan(|old| difference::change(old, &plan));
-        let (new_lookups, new_settings, log_level) = (plan.lookups(), plan.dns.clone(), plan.log_level);
+        let log_level = plan.log_level;
         match switch.publish(plan, capacity) {
             Ok(generation) => {
-                self.names.keep(&new_lookups, &new_settings);
                 self.levels.follow(log_level);
                 self.metrics.reloaded(generation);
                 self.history.borrow_mut().keep(&rule_sets, by);
@@ -223,10 +220,7 @@ impl Reloads {
                 difference::say(change);
                 Ok(Reloaded { generation, warnings, waiting })
             }
-            Err(fault) => {
-                self.names.keep(&lookups, &settings);
-                Err(self.refuse(fault.to_string()))
-            }
+            Err(fault) => Err(self.refuse(fault.to_string())),
         }
     }
 

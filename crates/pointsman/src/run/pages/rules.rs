@@ -63,7 +63,9 @@ impl SwitchPages {
         let draft = self.draft(&turn, &mut request).await?;
         Ok(match dry_run {
             true => self.compared(turn, draft, &request).await,
-            false => self.published(draft, &request, request.parameter("why").unwrap_or_default()),
+            false => {
+                self.published(&turn, draft, &request, request.parameter("why").unwrap_or_default()).await
+            }
         })
     }
 
@@ -128,12 +130,13 @@ impl SwitchPages {
         };
         let draft = self.reloads.draft_at(&turn, path, text).await;
         let draft = draft.map_err(|unfit| self.unfit(unfit, colour(request)))?;
-        Ok(self.published(draft, request, &why))
+        Ok(self.published(&turn, draft, request, &why).await)
     }
 
-    fn published(&self, draft: Draft, request: &Request, why: &str) -> Page {
+    async fn published(&self, turn: &Turn, draft: Draft, request: &Request, why: &str) -> Page {
         let path = draft.path().to_owned();
-        match self.reloads.publish(draft, By::now(request.who.as_deref().unwrap_or("-"), why)) {
+        let by = By::now(request.who.as_deref().unwrap_or("-"), why);
+        match self.reloads.publish(turn, draft, by).await {
             Ok(reloaded) => {
                 let version = self.version_at(&path);
                 Page::json(&json!({

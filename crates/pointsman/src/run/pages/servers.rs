@@ -98,7 +98,8 @@ impl SwitchPages {
         let draft = draft.map_err(|unfit| self.unfit(unfit, colour(request)))?;
         let path = draft.path().to_owned();
         let by = By::now(request.who.as_deref().unwrap_or("-"), request.parameter("why").unwrap_or_default());
-        let reloaded = self.reloads.publish(draft, by).map_err(|why| unpublished(&why, &path))?;
+        let reloaded = self.reloads.publish(&turn, draft, by).await;
+        let reloaded = reloaded.map_err(|why| unpublished(&why, &path))?;
         Ok(self.page(
             &self.switch.borrow(),
             json!({
