@@ -1,10 +1,12 @@
 //! The files behind a plan: read with a bound, and known again by their content.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pointsman_tls::BoundedFile;
 
 use crate::reading::{Digest, FILE_BYTES_MAX, digest_of, within};
 
@@ -72,7 +74,7 @@ impl WatchedFile {
     pub(crate) fn read_within(path: &Path, bytes_max: u64) -> (WatchedFile, io::Result<Vec<u8>>) {
         // What is written while it is read has another stamp afterwards.
         let stamp = Stamp::of(path).filter(Stamp::is_settled);
-        let content = File::open(path).and_then(|file| within(file, bytes_max));
+        let content = BoundedFile::open(path).and_then(|file| within(file, bytes_max));
         let digest = content.as_ref().ok().filter(|_| path.is_file()).map(|content| digest_of(content));
         (WatchedFile { path: path.to_owned(), digest, bytes_max, stamp }, content)
     }

@@ -16,6 +16,7 @@
 
 mod acceptor;
 mod alert;
+mod bounded_file;
 mod certificate;
 mod client;
 mod client_chain;
@@ -42,6 +43,7 @@ mod verifier;
 
 pub use acceptor::Acceptor;
 pub use alert::Alert;
+pub use bounded_file::BoundedFile;
 pub use certificate::{CertificateFacts, CertificateWarning, Concern, Sent, ShownTo, check_pair, name_in};
 pub use client::{Client, ClientStream};
 pub use client_chain::ClientChain;

@@ -1,12 +1,12 @@
 //! PEM files: read whole, within a limit, with errors that say what is there instead.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use rustls::pki_types::pem::{self, PemObject, SectionKind};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::bounded_file::BoundedFile;
 use crate::error::{Problem, TlsError};
 
 /// The largest file that is read. The system's bundle of all public authorities is a twentieth of it.
@@ -17,7 +17,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     let unreadable =
         |error: std::io::Error| TlsError::new(path, Problem::Unreadable { reason: plain_reason(&error) });
     let mut text = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
+    let file = BoundedFile::open(path).map_err(unreadable)?;
     // One byte more than the limit tells "too large" from "just fits", whatever kind of file it is.
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {

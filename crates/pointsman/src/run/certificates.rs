@@ -145,9 +145,9 @@ struct Texts {
 
 impl Texts {
     fn read(files: &CertificateFiles) -> io::Result<Texts> {
-        let certificate = fs::read(&files.certificate)?;
+        let certificate = read(&files.certificate)?;
         let is_one = is_one_file(&files.certificate, &files.key)?;
-        Ok(Texts { certificate, key: if is_one { Vec::new() } else { fs::read(&files.key)? } })
+        Ok(Texts { certificate, key: if is_one { Vec::new() } else { read(&files.key)? } })
     }
 
     /// What is to stand there, and whether the key was sent: it stays where there is none in `pem`.
@@ -203,6 +203,14 @@ impl Texts {
     /// Both keys, while the certificate is replaced.
     fn behind(&self, before: &Texts) -> Vec<u8> {
         [&before.key[..], b"\n", &self.key].concat()
+    }
+}
+
+/// What is in a regular file: no other is put in the place of one, and this thread has others to serve.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::metadata(path)?.is_file() {
+        true => fs::read(path),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
     }
 }
 
