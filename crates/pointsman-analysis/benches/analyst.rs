@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pointsman_analysis::{Effort, RuleSide, Setting, differences, findings, findings_about};
+use pointsman_analysis::{Code, Effort, RuleSide, Setting, differences, findings, findings_about};
 use pointsman_rules::{Program, RuleIndex, Targets, compile};
 
 #[path = "../tests/sets/hard.rs"]
@@ -63,6 +63,15 @@ fn main() -> ExitCode {
         let edited = text.replacen(from, to, 1);
         let (took, told) = timed(TURNS, || groups(&text, &edited));
         say(&format!("{from} -> {to}"), took, Duration::from_millis(400), told);
+    }
+    for (count, seconds) in [(1_000, 5), (5_000, 30)] {
+        let program = hard::everyday(count);
+        let (took, told) = timed(1, || {
+            let found = findings(&program, &Setting::default(), Effort::new(STEPS));
+            assert!(found.iter().all(|finding| finding.code != Code::Unknown), "something is unknown");
+            found.len()
+        });
+        say(&format!("{count} everyday regexes"), took, Duration::from_secs(seconds), told);
     }
     for (name, rule) in hard::MANNERS {
         for count in [1_000, 20_000] {

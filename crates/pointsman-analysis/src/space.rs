@@ -23,7 +23,7 @@ mod tuples;
 
 use pointsman_rules::Field;
 
-pub(crate) use self::automata::Automata;
+pub(crate) use self::automata::{Automata, Outline, PIECES_MAX, Piece};
 pub(crate) use self::beside::{beside, has_more_borders};
 use self::claim::Claim;
 pub use self::domain::is_server_name;

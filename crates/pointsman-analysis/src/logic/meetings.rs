@@ -8,7 +8,7 @@ use pointsman_rules::pace;
 use super::rooms::{Axis, Edge, Interval, Rooms};
 
 /// So many rules are looked at in one analysis to find those that meet.
-pub(super) const LOOKED_AT_MAX: usize = 2_000_000;
+pub(super) const LOOKED_AT_MAX: usize = 4_000_000;
 /// So many rules are looked at along an axis before another axis is tried.
 const LOOKED_AT_FIRST: usize = 64;
 /// What it takes to look at one, as [`pace::spend`] counts.

@@ -52,7 +52,7 @@ use super::states::States;
 use super::walk::Walk;
 use super::world::{Matters, Said, World};
 use crate::Effort;
-use crate::space::{Automata, Solved};
+use crate::space::{Automata, Outline, Solved};
 use crate::wanted::{Asked, Sketch, Values};
 use crate::witness::{Setting, Unrealisable, Witness, with_subject};
 
@@ -227,9 +227,9 @@ impl<'p> Analyst<'p> {
         Doubt::of_used_up(&self.effort)
     }
 
-    /// With what every text begins that satisfies a comparison.
-    pub(super) fn beginning(&mut self, op: &Op) -> Vec<u8> {
-        self.automata.beginning(op, &mut self.effort)
+    /// How all texts look that satisfy a comparison.
+    pub(super) fn outline(&mut self, op: &Op) -> Outline {
+        self.automata.outline(op, &mut self.effort)
     }
 
     /// Takes steps for work beside the questions; false where there are not as many left.

@@ -1,7 +1,7 @@
 //! What a condition leaves of the values that a field can have: it tells at once that two rules do not meet.
 //!
 //! Where a test speaks of one value, it leaves intervals: of numbers, of addresses, of texts in the order of their bytes,
-//! and of texts read backwards. What it leaves may be more than it says, never less. Capitals count as small letters.
+//! of texts read backwards, and of paths piece by piece. What it leaves may be more than it says, never less. Capitals count as small letters.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use pointsman_rules::{Condition, Decimal, Entry, Field, Members, Op, Order, Over
 
 use super::question::Analyst;
 use super::world::may_end_unknown;
-use crate::space::has_one_value;
+use crate::space::{Outline, PIECES_MAX, Piece, has_one_value};
 
 /// Of two lists with more pairs of intervals than these one is as good as what is in both.
 const CROSSED_MAX: usize = 1024;
@@ -31,6 +31,8 @@ enum Along {
     Text,
     /// Texts from their last byte to their first.
     Backwards,
+    /// Of a path, what stands behind its first slash, its second, and so on, up to the next.
+    Piece(u8),
     Number,
     Address,
     /// How many values there are.
@@ -208,7 +210,13 @@ impl<'p> Rooms<'p> {
             return Rooms::default();
         }
         let field = analyst.same(&test.field);
-        let rooms = left_by(test, analyst).into_iter().map(|(along, room)| {
+        let mut left = left_by(test, analyst);
+        if matches!(field, Field::Path | Field::Url) {
+            left.extend(in_pieces(test));
+        } else {
+            left.retain(|(along, _)| !matches!(along, Along::Piece(_)));
+        }
+        let rooms = left.into_iter().map(|(along, room)| {
             let along = if test.over == Over::Count { Along::Count } else { along };
             (Axis { field, along }, sorted(room))
         });
@@ -265,7 +273,7 @@ fn left_by(test: &Test, analyst: &mut Analyst<'_>) -> Vec<(Along, Room)> {
         Op::IsTrue => of_texts([&b"true"[..]]),
         Op::IsFalse => of_texts([&b"false"[..]]),
         Op::StartsWith(start) => of_beginning(start),
-        Op::Matches(_) => of_beginning(&analyst.beginning(&test.op)),
+        Op::Matches(_) => of_outline(analyst.outline(&test.op)),
         Op::EndsWith(end) => of_ending(end),
         Op::Under(prefix) if prefix.ends_with(b"/") => of_beginning(prefix),
         Op::Under(prefix) => {
@@ -303,6 +311,47 @@ fn left_by(test: &Test, analyst: &mut Analyst<'_>) -> Vec<(Along, Room)> {
         | Op::NumberDiffers(_)
         | Op::IpNotIn(_) => Vec::new(),
     }
+}
+
+/// Of what an automaton takes.
+fn of_outline(outline: Outline) -> Vec<(Along, Room)> {
+    let mut left = of_beginning(&outline.beginning);
+    left.extend((0..).zip(outline.pieces).filter_map(|(place, piece)| of_piece(place, piece)));
+    let ending = |(first, last): &(Vec<u8>, Vec<u8>)| Interval {
+        low: Interval::beginning(first).low,
+        high: Interval::beginning(last).high,
+    };
+    if !outline.endings.is_empty() {
+        left.push((Along::Backwards, outline.endings.iter().map(ending).collect()));
+    }
+    left
+}
+
+fn of_piece(place: u8, piece: Piece) -> Option<(Along, Room)> {
+    let interval = match piece {
+        Piece::Whole(text) => Interval::at(Place::Text(text.into())),
+        Piece::Beginning(text) if text.is_empty() => return None,
+        Piece::Beginning(text) => Interval::beginning(&text),
+    };
+    Some((Along::Piece(place), vec![interval]))
+}
+
+/// What a comparison with one text leaves of the pieces of a path.
+fn in_pieces(test: &Test) -> Vec<(Along, Room)> {
+    let (text, is_whole): (&[u8], bool) = match &test.op {
+        Op::TextEquals(text) => (text, true),
+        Op::Under(text) => (text.strip_suffix(b"/").unwrap_or(text), true),
+        Op::StartsWith(text) => (text, false),
+        _ => return Vec::new(),
+    };
+    let pieces: Vec<Box<[u8]>> = text.split(|byte| *byte == b'/').map(|piece| folded(piece.iter())).collect();
+    let last = pieces.len() - 1;
+    let behind_slashes = (0..).zip(pieces.into_iter().enumerate().skip(1)).take(PIECES_MAX);
+    let rooms = behind_slashes.filter_map(|(place, (number, piece))| {
+        let is_cut = number == last && !is_whole;
+        of_piece(place, if is_cut { Piece::Beginning(piece.into()) } else { Piece::Whole(piece.into()) })
+    });
+    rooms.collect()
 }
 
 /// Nothing of a list with entries of several kinds, or with texts from one to another.

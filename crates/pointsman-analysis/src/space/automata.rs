@@ -2,6 +2,7 @@
 
 mod comparisons;
 mod lazy;
+mod outline;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use pointsman_rules::Op;
 
 use self::comparisons::{of_op, of_regex};
 use self::lazy::Lazy;
+pub(crate) use self::outline::{Outline, PIECES_MAX, Piece};
 use crate::Effort;
 
 /// States of one automaton.
@@ -344,11 +346,11 @@ impl Automata {
         built
     }
 
-    /// With what every text begins that satisfies a comparison.
-    pub(crate) fn beginning(&mut self, op: &Op, effort: &mut Effort) -> Vec<u8> {
+    /// How all texts look that satisfy a comparison.
+    pub(crate) fn outline(&mut self, op: &Op, effort: &mut Effort) -> Outline {
         match self.of(op, effort) {
-            Some(Machine::Table(table)) => table.beginning(),
-            Some(Machine::Words(_) | Machine::Lazy(_)) | None => Vec::new(),
+            Some(Machine::Table(table)) => table.outline(),
+            Some(Machine::Words(_) | Machine::Lazy(_)) | None => Outline::default(),
         }
     }
 }

@@ -64,3 +64,18 @@ pub(crate) fn program(rule: fn(&mut String, usize, usize), rules: usize) -> Arc<
     text.push_str("else: routeTo(z);\n");
     Arc::new(compile(&text, &Targets::Any).unwrap_or_else(|wrong| panic!("{text}\n{wrong:?}")).program)
 }
+
+/// Regexes as people write them: half begin alike and half end alike, each with a name of its own inside.
+pub(crate) fn everyday(rules: usize) -> Arc<Program> {
+    let mut text = String::new();
+    for at in 0..rules {
+        let pattern = match at % 2 {
+            0 => format!("^/api/v[0-9]+/service{at}/[0-9]+$"),
+            _ => format!("/images{at}/.*\\.(gif|png)$"),
+        };
+        writeln!(text, "R{at}: if (path matches \"{pattern}\") {{ routeTo(p{}); }}", at % 50)
+            .expect("memory");
+    }
+    text.push_str("else: routeTo(z);\n");
+    Arc::new(compile(&text, &Targets::Any).unwrap_or_else(|wrong| panic!("{text}\n{wrong:?}")).program)
+}

@@ -41,6 +41,13 @@ fn rules_that_cannot_meet_are_told_apart() {
         (&[r#"host like "a*b""#, r#"host like "a*c""#, r#"host == "axb""#], &[0]),
         (&[r#"path matches "^/v[12]/a""#, r#"path matches "^/w""#, r#"path == "/v1""#], &[0]),
         (&[r#"path matches "^/v1/[0-9]+$""#, r#"path matches "x""#, r#"path under "/v2""#], &[1]),
+        (&[r#"path matches "^/v[0-9]+/a/""#, r#"path matches "^/v[0-9]+/A""#, r#"path under "/v1/b""#], &[]),
+        (&[r#"path matches "^/v[0-9]+/a/[0-9]$""#, r#"path matches "x$""#, r#"path == "/v1/a/2""#], &[0]),
+        (
+            &[r#"path matches "^/a(/x)?$""#, r#"path matches "^/[^/]*/y""#, r#"path matches "^/a(/y)?$""#],
+            &[0, 1],
+        ),
+        (&[r#"path matches "/a/.*[.](gif|png)$""#, r#"path matches "/b$""#, r#"path endsWith ".GIF""#], &[0]),
         (&["dstport < 80", "dstport <= 80", "dstport in [1, 81..90]", "dstport >= 80"], &[1, 2]),
         (&["dstport in [(5..80)]", "dstport in [5..80]", "dstport == 80"], &[1]),
         (&["srcip in [10.0.0.0/8]", "srcip == 11.0.0.1", "srcip > 10.255.0.0", "srcip == 10.1.1.1"], &[0]),
