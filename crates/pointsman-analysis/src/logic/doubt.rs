@@ -18,6 +18,8 @@ pub enum Doubt {
     Values(DoubtedTests),
     /// Values were found with which these tests come to what is asked of them, and no request that has all of them.
     Request(DoubtedTests),
+    /// The same of a body in content codings that would have to be longer than such bodies are made.
+    Coded(DoubtedTests),
     /// A request was made, and the rules say something else of it than was found.
     Unconfirmed(DoubtedTests),
     /// An action of a rule needs these fields of the body, and it was not settled whether they are known.
@@ -75,7 +77,10 @@ impl Doubt {
 
     fn all_tests(&self) -> Option<&DoubtedTests> {
         match self {
-            Doubt::Values(tests) | Doubt::Request(tests) | Doubt::Unconfirmed(tests) => Some(tests),
+            Doubt::Values(tests)
+            | Doubt::Request(tests)
+            | Doubt::Coded(tests)
+            | Doubt::Unconfirmed(tests) => Some(tests),
             Doubt::Steps
             | Doubt::Time
             | Doubt::Many
@@ -103,6 +108,7 @@ impl Doubt {
         match self {
             Doubt::Values(_) => Doubt::Values(DoubtedTests::default()),
             Doubt::Request(_) => Doubt::Request(DoubtedTests::default()),
+            Doubt::Coded(_) => Doubt::Coded(DoubtedTests::default()),
             Doubt::Unconfirmed(_) => Doubt::Unconfirmed(DoubtedTests::default()),
             Doubt::Needs(_) => Doubt::Needs(Vec::new()),
             plain => plain.clone(),

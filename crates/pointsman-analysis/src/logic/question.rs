@@ -67,8 +67,6 @@ const ONE_BY_ONE_MAX: usize = 2;
 const AT_ONCE_MAX: usize = 1024;
 /// Looking for one of them takes about so many steps.
 const FURTHER_STEPS: u64 = 8;
-/// Of what follows in a long body so many bytes are read, or less.
-const MORE_BYTES_MAX: u64 = 64 * 1024;
 /// Reading so many takes about a step.
 const BYTES_OF_A_STEP: u64 = 32;
 /// So many answers about fields are kept.
@@ -352,8 +350,8 @@ impl<'a, 'p> Trial<'a, 'p> {
                 Try::Nowhere(why) => match self.relate(&sketch, &matters, &why, effort) {
                     Some(Try::Done(witness, sketch)) => return (Answer::Yes(Box::new(witness)), sketch),
                     Some(Try::Again) => {}
-                    Some(Try::Nowhere(why)) => self.give_up_on(&matters, &why),
-                    None => self.give_up_on(&matters, &why),
+                    Some(Try::Nowhere(why)) => self.give_up_on(&sketch, &matters, &why),
+                    None => self.give_up_on(&sketch, &matters, &why),
                 },
             }
         }
@@ -424,5 +422,5 @@ impl<'a, 'p> Trial<'a, 'p> {
 
 /// What it takes to read on behind what is written of a long body.
 pub(super) fn reading_steps(witness: &Witness) -> u64 {
-    witness.rest().map_or(0, |rest| rest.bytes.min(MORE_BYTES_MAX) / BYTES_OF_A_STEP)
+    witness.padding_read() / BYTES_OF_A_STEP
 }

@@ -14,7 +14,7 @@ use crate::{Asking, Content, Spoilt};
 /// there are.
 const PADDING_READ_MAX: usize = 64 * 1024;
 /// Where it does not, all of them are, and there are no more than this.
-const CHUNKED_READ_MAX: u64 = 4 * 1024 * 1024;
+const CHUNKED_READ_MAX: u64 = 16 * 1024 * 1024;
 /// What stands behind the only chunk of a body.
 const CHUNK_END: &[u8] = b"\r\n0\r\n\r\n";
 
@@ -77,6 +77,14 @@ fn with_head<T>(
 }
 
 impl Witness {
+    /// Of what follows in its body behind what is written: how much is read to see what it is.
+    pub(crate) fn padding_read(&self) -> u64 {
+        const CHUNKED: &[u8] = b"\r\nTransfer-Encoding:";
+        let written = self.rest.map_or(0, |rest| rest.bytes);
+        let is_chunked = written > 0 && self.bytes.windows(CHUNKED.len()).any(|line| line == CHUNKED);
+        if is_chunked { written } else { written.min(PADDING_READ_MAX as u64) }
+    }
+
     /// Whether it asks the switch to change to another protocol, and may.
     #[must_use]
     pub fn changes_protocol(&self, setting: &Setting) -> bool {
@@ -157,7 +165,10 @@ impl Body {
         let is_counted = self.framing_bytes != [0, 0];
         let read_max = if is_counted { usize::MAX } else { padding_read_max };
         let padded = held.saturating_sub(self.bytes.len()).min(read_max);
-        inspection.feed(&vec![padding.byte; padded]);
+        let piece = vec![padding.byte; padded.min(PADDING_READ_MAX)];
+        for from in (0..padded).step_by(PADDING_READ_MAX) {
+            inspection.feed(piece.get(..(padded - from).min(PADDING_READ_MAX)).unwrap_or(&piece));
+        }
         match is_held {
             true => inspection.finish(),
             false => inspection.give_up(Cause::Limit),

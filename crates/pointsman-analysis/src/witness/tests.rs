@@ -113,6 +113,7 @@ pub(crate) fn settle(setting: &mut Setting, line: &str) {
         ("alpn", "http/1.1") => setting.tls.names_http2 = false,
         ("alpn", "h2") => setting.tls.names_http1 = false,
         ("http2", "only") => setting.takes_http1 = false,
+        ("upgrades", "none") => setting.upgrades.clear(),
         ("tickets", "none") => setting.tls.resumes = false,
         ("clients", "unasked") => setting.tls.clients = super::ClientCertificates::Never,
         ("clients", "known") => setting.tls.clients = super::ClientCertificates::Always,

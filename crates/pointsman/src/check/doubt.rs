@@ -19,6 +19,13 @@ pub(crate) fn sentence(doubt: &Doubt) -> String {
         Doubt::Request(tests) => {
             format!("no request was found{}, nor that there is none", with(tests, " whose fields fit "))
         }
+        Doubt::Coded(tests) => {
+            let tests = with(tests, " for ");
+            format!(
+                "bodies in content codings are made up to 64 KiB, and a longer one is needed{tests}; ask for the coding or for the \
+                 length alone, or show such a request to `explain`"
+            )
+        }
         Doubt::Unconfirmed(tests) => {
             format!("a request was made{}, and the rules do not bear it out", with(tests, " that fits "))
         }
@@ -81,6 +88,7 @@ pub(crate) fn to_json(doubt: &Doubt) -> Value {
         Doubt::Many => "many",
         Doubt::Values(_) => "values",
         Doubt::Request(_) => "request",
+        Doubt::Coded(_) => "coded",
         Doubt::Unconfirmed(_) => "unconfirmed",
         Doubt::Needs(_) => "needs",
         Doubt::NoRequests => "no requests",
@@ -133,6 +141,11 @@ mod tests {
                 Doubt::Request(of(&tests, 93)),
                 "request",
                 "no request was found whose fields fit what is asked of `host == \"a\"`, `path == \"/\"` and 93 more, nor that there is none",
+            ),
+            (
+                Doubt::Coded(of(&tests[..1], 0)),
+                "coded",
+                "bodies in content codings are made up to 64 KiB, and a longer one is needed for what is asked of `host == \"a\"`; ask for the coding or for the length alone, or show such a request to `explain`",
             ),
             (
                 Doubt::Unconfirmed(of(&[], 0)),

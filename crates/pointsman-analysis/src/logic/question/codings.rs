@@ -46,7 +46,7 @@ impl<'p> Trial<'_, 'p> {
     }
 }
 
-fn is_coding(field: &Field) -> bool {
+pub(super) fn is_coding(field: &Field) -> bool {
     matches!(field, Field::Header(name) if &**name == "content-encoding")
 }
 

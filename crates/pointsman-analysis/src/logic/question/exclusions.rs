@@ -21,16 +21,29 @@ use crate::witness::{Says, is_of_handshake};
 struct Exclusion {
     /// Conditions of one test, each of another field, and what they come to.
     parts: &'static [(&'static str, bool)],
-    /// Whether it is only so where nobody is believed who speaks for somebody else.
-    needs_strangers: bool,
+    holds: Holds,
+}
+
+/// At which listeners it is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    Everywhere,
+    /// Where nobody is believed who speaks for somebody else.
+    OfStrangers,
+    /// Where no connection may change to another protocol.
+    WithoutUpgrades,
 }
 
 const fn never(parts: &'static [(&'static str, bool)]) -> Exclusion {
-    Exclusion { parts, needs_strangers: false }
+    Exclusion { parts, holds: Holds::Everywhere }
 }
 
 const fn never_of_strangers(parts: &'static [(&'static str, bool)]) -> Exclusion {
-    Exclusion { parts, needs_strangers: true }
+    Exclusion { parts, holds: Holds::OfStrangers }
+}
+
+const fn never_without_upgrades(parts: &'static [(&'static str, bool)]) -> Exclusion {
+    Exclusion { parts, holds: Holds::WithoutUpgrades }
 }
 
 const NAMES_UPGRADE: &str = r#"header["connection"] matches "(?i)(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)""#;
@@ -63,6 +76,7 @@ const EXCLUSIONS: &[Exclusion] = &[
     never(&[(r#"version == "2""#, true), (r#"header["upgrade"] exists"#, true)]),
     never(&[(r#"version == "2""#, true), (r#"header["connection"] != "Upgrade""#, true)]),
     never(&[(r#"version == "2""#, true), (r#"count(header["connection"]) > 1"#, true)]),
+    never_without_upgrades(&[(r#"version == "2""#, true), (r#"header["connection"] exists"#, true)]),
     never(&[(r#"version == "2""#, true), (r#"header["transfer-encoding"] != "chunked""#, true)]),
     never(&[(r#"version == "2""#, true), (r#"count(header["cookie"]) > 1"#, true)]),
     never(&[(r#"version == "2""#, true), (r#"lower(url) startsWith "http""#, true)]),
@@ -122,7 +136,11 @@ impl<'p> Trial<'_, 'p> {
                 let same = self.analyst.same(&test.field);
                 case.why.fields.iter().any(|field| self.analyst.same(field) == same)
             };
-            let is_so_here = !exclusion.needs_strangers || self.analyst.setting.believes_nobody();
+            let is_so_here = match exclusion.holds {
+                Holds::Everywhere => true,
+                Holds::OfStrangers => self.analyst.setting.believes_nobody(),
+                Holds::WithoutUpgrades => self.analyst.setting.upgrades.is_empty(),
+            };
             if !is_so_here || !parts.iter().any(is_in_the_way) {
                 continue;
             }

@@ -7,9 +7,10 @@ use pointsman_view::BodyKind;
 use super::kinds::Kind;
 use super::of_field::needs_value;
 use super::related::{Mattering, asked, made_up, numbers, tests_of};
-use super::spelled::{Cover, Line, Spelled};
+use super::spelled::{Begin, Cover, Line, Spelled};
 use super::{Trial, Try};
 use crate::Effort;
+use crate::logic::lemmas::Lemma;
 use crate::logic::states::States;
 use crate::logic::world::Matters;
 use crate::space::{Solved, solve, solve_present};
@@ -100,7 +101,7 @@ impl<'p> Trial<'_, 'p> {
         for begin in line.begins() {
             let holds = |of: &Field| line.has(of) || begin.is_some_and(|begin| line.holds(begin, of));
             let made: Vec<_> = case.sketch.fields.iter().filter(|(of, _)| holds(of)).collect();
-            let Some(mut sought) = self.sought(line, field, &made, case.matters) else { continue };
+            let Some(mut sought) = self.sought((line, *begin), field, &made, case.matters) else { continue };
             if let Some(begin) = begin {
                 sought.further.extend(line.usual(*begin).into_iter().map(Further::covered));
             }
@@ -110,12 +111,33 @@ impl<'p> Trial<'_, 'p> {
                 return Some(tried);
             }
         }
+        if let Some(tried) = self.rule_out_plain(line, field, case, effort) {
+            return Some(tried);
+        }
         let made: Vec<_> = case.sketch.fields.iter().filter(|(of, _)| line.has(of)).collect();
-        let mut sought = self.sought(line, field, &made, case.matters)?;
+        let mut sought = self.sought((line, None), field, &made, case.matters)?;
         if self.reads_by_type() {
             sought.add_kind(kind, case.matters);
         }
-        self.rule_out(&sought, effort)
+        self.rule_out(&sought, Lemma::new(), effort)
+    }
+
+    /// Proves that there is no such target, where what is asked of it leaves only those in which the path stands as it is.
+    fn rule_out_plain(
+        &mut self,
+        line: Line,
+        field: &'p Field,
+        case: &Case<'_, 'p>,
+        effort: &mut Effort,
+    ) -> Option<Try<'p>> {
+        let holds = |of: &Field| line.has(of) || *of == Field::Path;
+        let made: Vec<_> = case.sketch.fields.iter().filter(|(of, _)| holds(of)).collect();
+        if line != Line::Url || !made.iter().any(|(of, _)| **of == Field::Path) {
+            return None;
+        }
+        let plain = self.plain(&tests_of(case.matters, field), true, effort)?;
+        let sought = self.sought((line, Some(Begin::Path)), field, &made, case.matters)?;
+        self.rule_out(&sought, plain, effort)
     }
 
     /// With the media type alone, and what stands in the body.
@@ -132,7 +154,7 @@ impl<'p> Trial<'_, 'p> {
         if !has_line && let Some(tried) = self.with_text(&sought, &[field], case, effort) {
             return Some(tried);
         }
-        if self.reads_by_type() { self.rule_out(&sought, effort) } else { None }
+        if self.reads_by_type() { self.rule_out(&sought, Lemma::new(), effort) } else { None }
     }
 
     /// With the cookies in a line of their own.
@@ -215,7 +237,7 @@ impl<'p> Trial<'_, 'p> {
     /// A text and what is asked of it because of what is cut out of it. Nothing where that cannot be said.
     fn sought(
         &self,
-        line: Line,
+        (line, begin): (Line, Option<Begin>),
         field: &'p Field,
         made: &[&(&'p Field, Values)],
         matters: &Matters<'p>,
@@ -223,7 +245,7 @@ impl<'p> Trial<'_, 'p> {
         let mut sought = Sought::new(field, line.name(), matters);
         sought.is_there = line == Line::Host;
         for (made, values) in made.iter().copied() {
-            sought.add(line, made, values, &tests_of(matters, made))?;
+            sought.add((line, begin), made, values, &tests_of(matters, made))?;
         }
         Some(sought)
     }
@@ -249,8 +271,8 @@ impl<'p> Trial<'_, 'p> {
         }
     }
 
-    /// Proves that there is no such text.
-    fn rule_out(&mut self, sought: &Sought<'p>, effort: &mut Effort) -> Option<Try<'p>> {
+    /// Proves that there is no such text, where what is given holds.
+    fn rule_out(&mut self, sought: &Sought<'p>, given: Lemma, effort: &mut Effort) -> Option<Try<'p>> {
         let is_needed = |(test, states): &&Mattering<'p>| needs_value(test, *states);
         let premise = match sought.is_there {
             true => Some(*sought.own.iter().find(is_needed)?),
@@ -260,7 +282,7 @@ impl<'p> Trial<'_, 'p> {
         let further = sought.further.iter().filter_map(|further| further.from);
         let tests: Vec<_> = sought.own.iter().copied().chain(further).collect();
         let premise = premise.into_iter().map(|(test, states)| (test.number(), states));
-        self.never(numbers(because, &tests).into_iter().chain(premise).collect());
+        self.never(numbers(because, &tests).into_iter().chain(premise).chain(given).collect());
         Some(Try::Again)
     }
 
@@ -304,7 +326,13 @@ impl<'p> Sought<'p> {
     }
 
     /// Adds what is asked of a field that is cut out of it. Nothing where that cannot be said.
-    fn add(&mut self, line: Line, made: &Field, values: &Values, tests: &[Mattering<'p>]) -> Option<()> {
+    fn add(
+        &mut self,
+        (line, begin): (Line, Option<Begin>),
+        made: &Field,
+        values: &Values,
+        tests: &[Mattering<'p>],
+    ) -> Option<()> {
         let mut are_all_said = true;
         for tested in tests {
             let wanted = match tested.1.wanted() {
@@ -315,7 +343,7 @@ impl<'p> Sought<'p> {
                     continue;
                 }
             };
-            match line.spelled(tested.0) {
+            match line.spelled(begin, tested.0) {
                 Some(spelled) if wanted || spelled.len() == 1 => {
                     self.further.extend(spelled.into_iter().map(|(by, holds)| Further {
                         said: Said::Covered { by, holds: holds == wanted },
@@ -334,7 +362,7 @@ impl<'p> Sought<'p> {
             [OwnedValue::Text(text)] => Some(&**text),
             _ => return None,
         };
-        self.further.extend(line.pinned(made, value)?.into_iter().map(Further::covered));
+        self.further.extend(line.pinned(begin, made, value)?.into_iter().map(Further::covered));
         if line == Line::Cookie {
             self.narrow(format!("count({}) < 2", line.name()));
         }

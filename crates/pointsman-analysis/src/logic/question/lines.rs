@@ -1,13 +1,14 @@
-//! Lines that Connection names: no rule sees them.
+//! What Connection says: lines that it names, which no rule sees, and in HTTP/2 another protocol.
 
-use pointsman_rules::Field;
+use pointsman_rules::{Field, OwnedValue};
 
 use super::joined::Case;
 use super::of_field::needs_value;
-use super::related::tests_of;
+use super::related::{asked, tests_of};
 use super::{Trial, Try};
 use crate::Effort;
-use crate::wanted::Wanted;
+use crate::space::{Solved, of_fixed};
+use crate::wanted::{Values, Wanted};
 
 impl<'p> Trial<'_, 'p> {
     /// With a Connection line that does not name a field that is needed. Where it has to, the field is not seen.
@@ -40,6 +41,29 @@ impl<'p> Trial<'_, 'p> {
             }
         }
         None
+    }
+}
+
+impl<'p> Trial<'_, 'p> {
+    /// In HTTP/2 Connection stands for a CONNECT that asks for a protocol which is granted (RFC 8441 section 5).
+    pub(super) fn tunnelled(&mut self, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Try<'p>> {
+        static UPGRADE: Field = Field::Upgrade;
+        let connection = Field::Header("connection".into());
+        if !case.why.fields.contains(&connection) || case.sketch.fields.iter().any(|(of, _)| **of == UPGRADE)
+        {
+            return None;
+        }
+        self.needs_http2(case, effort)?;
+        let own = tests_of(case.matters, &connection);
+        let (first, _) = own.first()?;
+        let one = |text: &[u8]| Values { known: vec![OwnedValue::Text(text.into())], rest: None };
+        let asked: Vec<_> = asked(&own).collect();
+        let Solved::Values(says) = of_fixed(one(b"Upgrade"), &asked) else { return None };
+        let granted = self.analyst.setting.upgrades.iter();
+        granted.map(|name| name.to_ascii_lowercase()).find_map(|name| {
+            let values = vec![(&first.field, says.clone()), (&UPGRADE, one(name.as_bytes()))];
+            self.with_other_values(case.sketch, &[&connection], values, effort)
+        })
     }
 }
 

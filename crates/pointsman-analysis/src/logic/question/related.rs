@@ -60,7 +60,8 @@ impl<'p> Trial<'_, 'p> {
         }
         let case = Case { sketch, matters, why };
         let tried = self.direct(&case, effort).or_else(|| self.exclude(&case, effort));
-        let tried = tried.or_else(|| self.change(&case, effort)).or_else(|| self.unnamed(&case, effort));
+        let tried = tried.or_else(|| self.change(&case, effort)).or_else(|| self.tunnelled(&case, effort));
+        let tried = tried.or_else(|| self.unnamed(&case, effort));
         if let Some(tried) = tried.or_else(|| self.join(&case, effort)).or_else(|| self.share(&case, effort))
         {
             return Some(tried);

@@ -26,6 +26,9 @@ pub(super) enum Begin {
     Path,
     Http,
     Https,
+    /// With a segment that is left again by `..`, or with two.
+    Up,
+    UpTwice,
 }
 
 /// Some texts, and whether one is to be among them.
@@ -69,7 +72,10 @@ impl Line {
     /// What is looked at one behind another: targets without a host, and with one. Of others all are looked at together.
     pub(super) fn begins(self) -> &'static [Option<Begin>] {
         match self {
-            Line::Url => &[Some(Begin::Path), Some(Begin::Http), Some(Begin::Https)],
+            Line::Url => {
+                use Begin::{Http, Https, Path, Up, UpTwice};
+                &[Some(Path), Some(Http), Some(Https), Some(Up), Some(UpTwice)]
+            }
             _ => &[None],
         }
     }
@@ -77,7 +83,8 @@ impl Line {
     /// The same of a target that begins so and is in usual form. Not all paths and hosts stand there as they are.
     pub(super) fn holds(self, begin: Begin, field: &Field) -> bool {
         let is_of_host = *field == Field::Host || Line::Host.is(field);
-        self == Line::Url && (*field == Field::Path || begin != Begin::Path && is_of_host)
+        let names_host = matches!(begin, Begin::Http | Begin::Https);
+        self == Line::Url && (*field == Field::Path || names_host && is_of_host)
     }
 
     /// The same of some text.
@@ -87,16 +94,18 @@ impl Line {
 
     /// What is asked of a target for it to begin so and be in usual form.
     pub(super) fn usual(self, begin: Begin) -> Vec<(Cover, bool)> {
-        let begin = match begin {
-            Begin::Path => "^/",
-            Begin::Http => "^(?i:http)://[^/?]+/",
-            Begin::Https => "^(?i:https)://[^/?]+/",
+        let start = match begin {
+            Begin::Path => "^",
+            Begin::Http => "^(?i:http)://[^/?]+",
+            Begin::Https => "^(?i:https)://[^/?]+",
+            Begin::Up => UP,
+            Begin::UpTwice => UP_TWICE,
         };
-        let dots = "^(?:[^/?]+://)?[^?]*/[.]";
+        let dots = format!("{start}(?:/[^?]*)?/[.](?:[/?;%.]|$)");
         // Of what stands as it is in a path, of what some servers decode twice, and in small letters.
         let codes = "^[^?]*%(?:.?[a-f]|2[DE5]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE]|C[01])";
-        let never = [dots, codes].map(|never| (Cover::exact(never.to_owned()), false));
-        [vec![(Cover::exact(begin.to_owned()), true)], never.into()].concat()
+        let never = [dots, codes.to_owned()].map(|never| (Cover::exact(never), false));
+        [vec![(Cover::exact(format!("{start}/")), true)], never.into()].concat()
     }
 
     /// As rules name it.
@@ -112,13 +121,13 @@ impl Line {
 
     /// What makes a test of a field that is cut out of it hold, and what may not be so then. Nothing of tests that say more
     /// than which text one value is.
-    pub(super) fn spelled(self, test: &Test) -> Option<Vec<Spelled>> {
+    pub(super) fn spelled(self, begin: Option<Begin>, test: &Test) -> Option<Vec<Spelled>> {
         let is_of_one = match test.over {
             Over::Any => true,
             Over::All | Over::First | Over::Once => has_one_value(&test.field),
             Over::Count => false,
         };
-        let cut = Cut::of(self, &test.field).filter(|_| is_of_one)?;
+        let cut = Cut::of(self, begin, &test.field).filter(|_| is_of_one)?;
         match &test.op {
             Op::TextDiffers(text) if has_one_value(&test.field) => {
                 Some(vec![(cut.exists(), true), (cut.equals(text, test.fold_case)?, false)])
@@ -128,8 +137,13 @@ impl Line {
     }
 
     /// The same where the field has this value and no other, or none at all.
-    pub(super) fn pinned(self, field: &Field, value: Option<&[u8]>) -> Option<Vec<Spelled>> {
-        let cut = Cut::of(self, field)?;
+    pub(super) fn pinned(
+        self,
+        begin: Option<Begin>,
+        field: &Field,
+        value: Option<&[u8]>,
+    ) -> Option<Vec<Spelled>> {
+        let cut = Cut::of(self, begin, field)?;
         let Some(value) = value else { return Some(vec![(cut.exists(), false)]) };
         let again = cut.again.clone().map(|again| (Cover::exact(again), false));
         Some([(cut.equals(value, false)?, true)].into_iter().chain(again).collect())
@@ -206,9 +220,11 @@ impl Letters {
 const UNIT: &str = "(?:[^&%]|%[0-9A-Fa-f]{2})";
 /// The begin of a target that names a host.
 const ABSOLUTE: &str = "^(?i:https?)://";
+const UP: &str = "^/[^/?%;.][^/?%;]*/[.][.]";
+const UP_TWICE: &str = "^(?:/[^/?%;.][^/?%;]*){2}(?:/[.][.]){2}";
 
 impl Cut {
-    fn of(line: Line, field: &Field) -> Option<Cut> {
+    fn of(line: Line, begin: Option<Begin>, field: &Field) -> Option<Cut> {
         Some(match (line, field) {
             (Line::Cookie, Field::Cookie(name)) => Cut::cookie(name.as_bytes())?,
             (Line::Query, Field::QueryParam(key)) => Cut::parameter("(?:^|&)", key)?,
@@ -234,7 +250,15 @@ impl Cut {
             (Line::Url, Field::Path) => Cut {
                 tail: "(?:[?]|$)",
                 exists: "^".into(),
-                ..Cut::plain(format!("(?:{ABSOLUTE}[^/?]+|^)"), "[^?]", Letters::Target)
+                ..Cut::plain(
+                    match begin {
+                        Some(Begin::Up) => UP.to_owned(),
+                        Some(Begin::UpTwice) => UP_TWICE.to_owned(),
+                        _ => format!("(?:{ABSOLUTE}[^/?]+|^)"),
+                    },
+                    "[^?]",
+                    Letters::Target,
+                )
             },
             (Line::Url, Field::Host) => Cut {
                 tail: "[.]*(?::[0-9]*)?(?:[/?]|$)",
@@ -431,6 +455,18 @@ fn spelled(text: &[u8], letters: Letters, fold_case: bool) -> Option<String> {
     };
     let is_short = text.len() <= TEXT_BYTES_MAX;
     is_short.then(|| text.iter().map(spelled).collect()).flatten()
+}
+
+/// A path in normal form as targets may have it that spell what is unreserved as codes. Nothing of one with codes of its own.
+pub(super) fn coded_path(path: &[u8]) -> Option<String> {
+    let spelled = |byte: &u8| match byte {
+        b'%' => None,
+        byte if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) => {
+            Some(format!("(?:{})", written(*byte, Letters::Coded)?))
+        }
+        byte => Some(letter(*byte)),
+    };
+    if path.len() <= TEXT_BYTES_MAX { path.iter().map(spelled).collect() } else { None }
 }
 
 /// What a byte may be written as.

@@ -9,7 +9,7 @@ use pointsman_view::{
     Connection, PathOptions, RequestView, TlsFacts, TrustedProxies, normal_form, take_away_forwarding,
 };
 
-use super::{EXCLUSIONS, PARTS};
+use super::{EXCLUSIONS, Holds, PARTS};
 
 const METHODS: [&str; 4] = ["GET", "POST", "TRACE", "OPTIONS"];
 const TARGETS: [&str; 3] = ["/", "http://a/", "HTTPS://a/"];
@@ -142,7 +142,8 @@ fn exclusions_hold() {
                     traces += 1;
                     assert_eq!(head.framing(), Framing::None, "{}", raw.escape_ascii());
                 }
-                tunnels += usize::from(is_http2 && head.offered_protocols(&raw).next().is_some());
+                let is_tunnel = is_http2 && head.offered_protocols(&raw).next().is_some();
+                tunnels += usize::from(is_tunnel);
                 for ((exclusion, parts), alone) in PARTS.iter().zip(&mut alone) {
                     let holds: Vec<bool> = parts
                         .iter()
@@ -152,8 +153,11 @@ fn exclusions_hold() {
                             (truth == Truth::True) == part.holds
                         })
                         .collect();
-                    if exclusion.needs_strangers && is_believed {
-                        continue;
+                    match exclusion.holds {
+                        Holds::OfStrangers if is_believed => continue,
+                        // Nobody would have let it in.
+                        Holds::WithoutUpgrades if is_tunnel => continue,
+                        _ => {}
                     }
                     assert!(holds.contains(&false), "{exclusion:?} of {}", raw.escape_ascii());
                     for (alone, holds) in alone.iter_mut().zip(holds) {

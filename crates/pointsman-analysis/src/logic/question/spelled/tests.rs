@@ -100,7 +100,7 @@ fn check(family: &Family, comparison: &str, folds: bool, text: &str) -> Option<[
     let field = if folds { format!("lower({field})") } else { (*field).to_owned() };
     let condition = format!("{field} {comparison}");
     let program = made_up(&[&condition])?;
-    let spelled = line.spelled(only_test(&program))?;
+    let spelled = line.spelled(None, only_test(&program))?;
     let of_line = made_up(&[&format!("{} exists", line.name())])?;
     let covers = spelled.iter().flat_map(|(cover, _)| [&cover.within, &cover.around]);
     let covers: Vec<_> = covers.map(|regex| format!("{} matches \"{regex}\"", line.name())).collect();
