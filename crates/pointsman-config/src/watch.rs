@@ -138,6 +138,8 @@ impl Stamp {
 mod tests {
     use std::fs;
 
+    use std::fs::File;
+
     use super::*;
     use crate::reading::LIST_BYTES_MAX;
 

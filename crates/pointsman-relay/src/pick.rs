@@ -9,7 +9,7 @@ use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
 use pointsman_tls::ShownSession;
 use pointsman_view::{ConnectionView, RequestView};
 
-use crate::choice::{By, Choice, Known};
+use crate::choice::{By, Choice};
 use crate::commit::HeaderEdits;
 use crate::local::Local;
 use crate::shard::Shard;
@@ -137,7 +137,7 @@ impl Fork<'_> {
         let KnownBy { key, has_been_here } = known;
         let pool = self.local.pool(target.pool).name();
         let client = self.local.live.sticky.hash(pool.as_bytes(), key);
-        Choice::new(self.local, target, By::Sticky(Known { client, has_been_here }))
+        Choice::new(self.local, target, By::Sticky { client, has_been_here })
     }
 
     /// An id for a client that has none.
@@ -147,14 +147,14 @@ impl Fork<'_> {
         let mut id = ids.next_id();
         let mut choice = self.by_key(KnownBy::anybody(&id));
         for _ in 1..IDS_DRAWN_MAX {
-            let By::Sticky(Known { client: hash, .. }) = choice.by else { break };
+            let By::Sticky { client: hash, .. } = choice.by else { break };
             if !choice.pool.is_unfit_for_new(hash, now_us) {
                 break;
             }
             let next = ids.next_id();
             let other = self.by_key(KnownBy::anybody(&next));
             // Shares are what they are, whoever drains.
-            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Sticky(_)) {
+            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Sticky { .. }) {
                 (id, choice) = (next, other);
             }
         }

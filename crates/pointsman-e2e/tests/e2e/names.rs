@@ -240,7 +240,7 @@ fn a_reload_that_waits_is_told_to_end(threads: usize) {
 /// A server whose name is looked up for long stands in the file when it serves, and not before; meanwhile all that looks is
 /// answered, and the next change waits.
 fn nobody_else_waits_for_a_name(threads: usize) {
-    let (one, two) = two_on_one_port();
+    let (one, _two) = two_on_one_port();
     let names = NameServer::new();
     names.set(NAME, &["0 127.0.0.1"]);
     let keys = "answer_ms_max = 60_000\nstart_ms_max = 600_000";
