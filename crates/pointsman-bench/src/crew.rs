@@ -13,8 +13,9 @@ use crate::plan::share_of_thread;
 use crate::process::Time;
 use crate::record::{BATCH_NS, Record};
 use crate::request::Requests;
-use crate::run::{Place, server_time};
+use crate::run::Place;
 use crate::self_watch::{Look, SelfWatch, ThreadWatch};
+use crate::server_watch::ServerWatch;
 use crate::users::Setup;
 use crate::worker::{Assignment, Gauges, Timeline, Worker, batches};
 use crate::{Fault, Interrupt, Plan, Progress};
@@ -99,7 +100,7 @@ impl Crew {
     /// Looks at everybody until the measured time is over, or the bell rings.
     pub(crate) fn watch(
         &self,
-        plan: &Plan,
+        (plan, server): (&Plan, Option<&ServerWatch>),
         timeline: Timeline,
         bell: &Bell,
         observe: &mut dyn FnMut(&Progress),
@@ -107,12 +108,14 @@ impl Crew {
         let mut sums = Sums { at_ns: timeline.begin_ns, time_waits: Some(0), ..Sums::default() };
         self.pass_time(timeline.from_ns, (timeline, bell, &plan.interrupt), &mut sums, observe);
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (before, server_before) = (self.accounts.look(), server_time(plan)?);
+        let server_before = server.map(ServerWatch::look).transpose()?;
+        let before = self.accounts.look();
         self.pass_time(timeline.to_ns, (timeline, bell, &plan.interrupt), &mut sums, observe);
         // Only a bell rings before it.
         let ends_ns = timeline.to_ns.min(bell.ends_ns()).max(timeline.from_ns);
         let until_ns = now_ns().clamp(timeline.from_ns, ends_ns);
-        let (after, server_after) = (self.accounts.look(), server_time(plan)?);
+        let after = self.accounts.look();
+        let server_after = server.map(ServerWatch::last_look).transpose()?;
         Ok(Watched {
             before,
             after,

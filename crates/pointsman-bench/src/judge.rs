@@ -17,7 +17,8 @@ impl Outcome {
         let threads: Option<Vec<ThreadUse>> = generator.threads.iter().copied().collect();
         let threads = threads.unwrap_or_default();
         let busiest = threads.iter().max_by(|left, right| left.work().total_cmp(&right.work()));
-        let waited = threads.iter().map(|thread| thread.waited).max_by(f64::total_cmp);
+        let waited: Option<Vec<f64>> = threads.iter().map(|thread| thread.waited).collect();
+        let waited = waited.and_then(|all| all.into_iter().max_by(f64::total_cmp));
         let share_of_opened = |count: u64| count as f64 / record.opened.max(1) as f64;
         let share_of_tried = |count: u64| count as f64 / (record.opened + count).max(1) as f64;
         let gaps = match self.plan.load {
@@ -61,10 +62,11 @@ impl Outcome {
     fn unknown(&self) -> Vec<Measure> {
         let generator = &self.generator;
         let is_blind = generator.threads.iter().any(Option::is_none);
+        let waits = |thread: &Option<ThreadUse>| thread.is_some_and(|thread| thread.waited.is_some());
         // What listening sockets dropped, where they are ours, is read with the SYNs that were sent again.
         let all = [
             (Measure::Cpu, is_blind),
-            (Measure::Waited, is_blind),
+            (Measure::Waited, !generator.threads.iter().all(waits)),
             (Measure::Steal, generator.stolen.is_none()),
             (Measure::SynRetransmits, generator.syns_resent.is_none()),
             (Measure::ListenQueue, generator.syns_resent.is_none()),

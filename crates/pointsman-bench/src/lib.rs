@@ -50,6 +50,7 @@ mod request;
 mod run;
 mod script;
 mod self_watch;
+mod server_watch;
 mod session_record;
 mod sessions;
 mod shares;

@@ -117,8 +117,8 @@ pub struct Listening {
 pub struct ThreadUse {
     /// The share of it that it ran, 0 to 1.
     pub cpu: f64,
-    /// The share of it that it could have run and had no core.
-    pub waited: f64,
+    /// The share of it that it could have run and had no core; nothing where the kernel does not say so.
+    pub waited: Option<f64>,
     /// How often it was interrupted for somebody else.
     pub involuntary_switches: u64,
     /// The share of it that it ran only to be there in time, and could have used.

@@ -16,10 +16,10 @@ use crate::outcome::{Generator, Outcome, ServerUse, ThreadUse};
 use crate::part::Part;
 use crate::plan::Handshakes;
 use crate::probe::probe;
-use crate::process::{Time, ticks_per_second};
-use crate::record::{BATCH_NS, Record};
+use crate::record::BATCH_NS;
 use crate::request::Requests;
 use crate::self_watch::{SelfWatch, ThreadWatch, descriptors};
+use crate::server_watch::ServerWatch;
 use crate::users::{self, Setup};
 use crate::worker::Timeline;
 use crate::{Fault, Interrupt, Machine, Plan};
@@ -106,6 +106,7 @@ pub(crate) struct Ready {
     /// What the process had before its connections; nothing where that could not be counted.
     descriptors_before: Option<u64>,
     bell: Arc<Bell>,
+    server: Option<ServerWatch>,
 }
 
 impl Ready {
@@ -124,10 +125,11 @@ impl Ready {
         let descriptors_max = raise_descriptors();
         let accounts = SelfWatch::of(Vec::new());
         let setups = client.setups(plan, &requests, bell)?;
+        let server = ServerWatch::find(plan)?;
         let plan = Arc::new(plan.clone());
         let descriptors_before = descriptors();
         let crew = Crew::start(&plan, &requests, setups, (place, bell), accounts)?;
-        Ok(Ready { plan, requests, crew, descriptors_max, descriptors_before, bell: bell.clone() })
+        Ok(Ready { plan, requests, crew, descriptors_max, descriptors_before, bell: bell.clone(), server })
     }
 
     /// Puts load on the server from then on, until the plan's end or until the bell rings, and says what this machine's part
@@ -137,10 +139,10 @@ impl Ready {
         begin_ns: u64,
         observe: &mut dyn FnMut(&Progress),
     ) -> Result<(Part, Option<ServerUse>), Fault> {
-        let Ready { plan, requests, crew, descriptors_max, descriptors_before, bell } = self;
+        let Ready { plan, requests, crew, descriptors_max, descriptors_before, bell, server } = self;
         let timeline = Timeline::of(&plan, begin_ns);
         crew.begin(timeline);
-        let watched = crew.watch(&plan, timeline, &bell, observe);
+        let watched = crew.watch((&plan, server.as_ref()), timeline, &bell, observe);
         if watched.is_err() {
             bell.ring();
         }
@@ -260,26 +262,6 @@ impl Client {
         }
         Ok(setups)
     }
-}
-
-impl ServerUse {
-    /// What the server spent between two looks at its process, beside what it was asked in that time.
-    pub(crate) fn between((before, after): &(Time, Time), record: &Record) -> ServerUse {
-        let spent = after.since(before, ticks_per_second());
-        let us = (spent.user + spent.system) * 1e6;
-        let per = |count: u64| (count > 0).then(|| us / count as f64);
-        ServerUse {
-            spent,
-            us_per_request: per(record.completed_in_time()),
-            us_per_handshake: per(record.handshakes.iter().sum()),
-        }
-    }
-}
-
-/// The CPU time of the server's process by now, where the plan names it.
-pub(crate) fn server_time(plan: &Plan) -> Result<Option<Time>, Fault> {
-    let looked = plan.server_process.map(|process| Time::of_trees(&[process])).transpose();
-    looked.map_err(|error| Fault::io("cannot look at the server's process", &error))
 }
 
 /// Somebody wanted no more of it.

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::clock::now_ns;
 use crate::outcome::{Listening, ThreadUse};
+use crate::process::{cpu_ticks, ticks_per_second};
 
 /// A file of the kernel's, kept open; nothing where it could not be opened.
 #[derive(Debug)]
@@ -41,29 +42,42 @@ impl Kept {
 #[derive(Debug)]
 pub struct ThreadWatch {
     schedstat: Kept,
+    /// For kernels without the former.
+    stat: Kept,
     status: Kept,
 }
 
 impl ThreadWatch {
     /// Descriptors that it keeps open.
-    pub(crate) const DESCRIPTORS: u64 = 2;
+    pub(crate) const DESCRIPTORS: u64 = 3;
 
     /// Of the thread that calls it. Others may look.
     pub fn own() -> ThreadWatch {
         ThreadWatch {
             schedstat: Kept::open("/proc/thread-self/schedstat"),
+            stat: Kept::open("/proc/thread-self/stat"),
             status: Kept::open("/proc/thread-self/status"),
         }
     }
 
     /// Its account by now; nothing where that cannot be read.
     pub fn account(&self) -> Option<ThreadAccount> {
-        let scheduled = self.schedstat.text()?;
-        let mut numbers = scheduled.split_ascii_whitespace().map_while(|word| word.parse().ok());
-        let (ran_ns, waited_ns) = (numbers.next()?, numbers.next()?);
+        let (ran_ns, waited_ns) = self.scheduled().or_else(|| Some((self.ran_by_ticks()?, None)))?;
         let status = self.status.text()?;
         let switched = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))?;
         Some(ThreadAccount { ran_ns, waited_ns, switched: switched.trim().parse().ok()? })
+    }
+
+    /// What the scheduler says: time on the core and time without one.
+    fn scheduled(&self) -> Option<(u64, Option<u64>)> {
+        let text = self.schedstat.text()?;
+        let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse().ok());
+        Some((numbers.next()?, Some(numbers.next()?)))
+    }
+
+    /// What any kernel says, if only in ticks.
+    fn ran_by_ticks(&self) -> Option<u64> {
+        Some(cpu_ticks(&self.stat.text()?)? * 1_000_000_000 / ticks_per_second())
     }
 }
 
@@ -72,8 +86,8 @@ impl ThreadWatch {
 pub struct ThreadAccount {
     /// How long it ran, in ns.
     pub ran_ns: u64,
-    /// How long it could have run and had no core, in ns.
-    pub waited_ns: u64,
+    /// How long it could have run and had no core, in ns; nothing where the kernel does not say so.
+    pub waited_ns: Option<u64>,
     /// How often it was put off its core for somebody else.
     pub switched: u64,
 }
@@ -163,7 +177,10 @@ impl Look {
             let (now, then) = ((*now)?, (*then)?);
             Some(ThreadUse {
                 cpu: now.ran_ns.saturating_sub(then.ran_ns) as f64 / 1e9 / seconds,
-                waited: now.waited_ns.saturating_sub(then.waited_ns) as f64 / 1e9 / seconds,
+                waited: now
+                    .waited_ns
+                    .zip(then.waited_ns)
+                    .map(|(now, then)| now.saturating_sub(then) as f64 / 1e9 / seconds),
                 involuntary_switches: now.switched.saturating_sub(then.switched),
                 spun: 0.0,
             })
@@ -254,20 +271,31 @@ mod tests {
     fn shares_are_of_the_time_between_the_looks() {
         let look = |at_ns, ran_ns, waited_ns| Look {
             at_ns,
-            threads: vec![Some(ThreadAccount { ran_ns, waited_ns, switched: 0 })],
+            threads: vec![Some(ThreadAccount { ran_ns, waited_ns: Some(waited_ns), switched: 0 })],
             ..Look::default()
         };
         // The second one came a second late.
         let before = look(1_000_000_000, 500_000_000, 500_000_000);
         let spent = look(3_000_000_000, 1_500_000_000, 600_000_000).threads_since(&before)[0].expect("both");
-        assert_eq!((spent.cpu, spent.waited), (0.5, 0.05));
+        assert_eq!((spent.cpu, spent.waited), (0.5, Some(0.05)));
+    }
+
+    #[test]
+    fn a_kernel_without_the_schedulers_account_still_says_who_ran() {
+        let own = ThreadWatch::own();
+        let watch = SelfWatch::of(vec![ThreadWatch { schedstat: Kept(None), ..own }]);
+        let before = watch.look();
+        let until = crate::clock::thread_cpu_ns() + 30_000_000;
+        while crate::clock::thread_cpu_ns() < until {}
+        let spent = watch.look().threads_since(&before)[0].expect("ticks");
+        assert!(spent.cpu > 0.0 && spent.cpu < 2.0 && spent.waited.is_none(), "{spent:?}");
     }
 
     #[test]
     fn what_cannot_be_read_is_unknown() {
         let nothing = || Kept::open("/proc/self/nothing of this name");
         let (stat, snmp, netstat, sockstat) = (nothing(), nothing(), nothing(), nothing());
-        let threads = vec![ThreadWatch { schedstat: nothing(), status: nothing() }];
+        let threads = vec![ThreadWatch { schedstat: nothing(), stat: nothing(), status: nothing() }];
         let blind = SelfWatch { stat, snmp, netstat, sockstat, threads };
         let sees = SelfWatch::of(vec![ThreadWatch::own()]);
         // A count since the machine was started is no difference.

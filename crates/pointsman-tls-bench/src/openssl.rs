@@ -233,7 +233,7 @@ impl Phase {
         };
         let (asking_cpu_ns, waited_ns) = match &self.spent {
             Some((of_ns, spent)) => {
-                (share(spent.user + spent.system, *of_ns), Some(share(spent.waited, *of_ns)))
+                (share(spent.user + spent.system, *of_ns), spent.waited.map(|waited| share(waited, *of_ns)))
             }
             None => (0, None),
         };
@@ -289,7 +289,7 @@ mod tests {
         let phase = Phase {
             begun_ns: 0,
             before: None,
-            spent: Some((1_000_000_000, Spent { user: 1.8, system: 0.0, waited: 0.2 })),
+            spent: Some((1_000_000_000, Spent { user: 1.8, system: 0.0, waited: Some(0.2) })),
             ended: vec![(100, 1_000_000_000), (110, 1_100_000_000)],
         };
         let round = phase.round(2);

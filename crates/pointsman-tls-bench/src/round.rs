@@ -89,7 +89,7 @@ impl Waited {
         (wall_ns, cpu_ns): (u64, u64),
     ) -> Option<Waited> {
         let (before, after) = (before?, after?);
-        let ns = after.waited_ns.saturating_sub(before.waited_ns).min(wall_ns.saturating_sub(cpu_ns));
+        let ns = after.waited_ns?.saturating_sub(before.waited_ns?).min(wall_ns.saturating_sub(cpu_ns));
         Some(Waited { ns, switched: after.switched.saturating_sub(before.switched) })
     }
 
@@ -349,7 +349,7 @@ mod tests {
         assert!((torn.cpu_share() - 1.0).abs() < 1e-9, "{}", torn.cpu_share());
         let unknown = Round { waited_ns: None, ..torn };
         assert_eq!(unknown.waited_share(), None);
-        let account = |waited_ns| Some(ThreadAccount { ran_ns: 0, waited_ns, switched: waited_ns / 10 });
+        let account = |ns| Some(ThreadAccount { ran_ns: 0, waited_ns: Some(ns), switched: ns / 10 });
         let waited = |ns, switched| Some(Waited { ns, switched });
         assert_eq!(Waited::between(account(10), account(40), (100, 30)), waited(30, 3));
         assert_eq!(Waited::between(account(10), account(90), (100, 30)), waited(70, 8));

@@ -73,8 +73,9 @@ impl Round {
         let [user_us, system_us] = [spent.user, spent.system].map(|seconds| seconds * 1e6 / requests);
         let (ran, length) = (spent.user + spent.system, window.length.as_secs_f64());
         // The spinners take the rest of a core that the proxy leaves; without them, the proxy may have waited for
-        // one that it shares with the load, and a thread beside those that carry the load at the same time.
-        let waited = if window.spinners == 0 { spent.waited } else { 0.0 };
+        // one that it shares with the load, and a thread beside those that carry the load at the same time. Of more threads
+        // than any of these has, nobody would say how long they waited.
+        let waited = if window.spinners == 0 { spent.waited.unwrap_or_default() } else { 0.0 };
         let saturation = ((ran + waited) * sharers / length / threads).min(1.0);
         Self {
             proxy,
@@ -314,7 +315,7 @@ mod tests {
         Round::of_load(
             proxy,
             &outcome,
-            Spent { user: 0.2, system: 0.6, waited: 0.1 },
+            Spent { user: 0.2, system: 0.6, waited: Some(0.1) },
             Window { length: Duration::from_secs(1), threads: 1, spinners: 0 },
         )
     }
@@ -337,7 +338,8 @@ mod tests {
     fn beside_spinners_a_proxy_must_use_its_part() {
         let outcome = Outcome { requests: 10_000, seconds: 1.0, errors: 0 };
         let window = Window { length: Duration::from_secs(1), threads: 1, spinners: 4 };
-        let round = |user| Round::of_load(OURS, &outcome, Spent { user, system: 0.1, waited: 0.9 }, window);
+        let round =
+            |user| Round::of_load(OURS, &outcome, Spent { user, system: 0.1, waited: Some(0.9) }, window);
         for (user, is_unsaturated) in [(0.1, false), (0.095, false), (0.08, true)] {
             let result = Result::of(scenario("plain3"), &[round(user)], 4);
             assert_eq!(result.is_unsaturated(), is_unsaturated, "{user}");

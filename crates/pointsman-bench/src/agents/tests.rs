@@ -134,7 +134,7 @@ pub(super) fn part(times_ns: &[u64]) -> Part {
     }
     let mut generator = Generator::nothing();
     generator.threads =
-        vec![Some(crate::ThreadUse { cpu: 0.5, waited: 0.0, involuntary_switches: 1, spun: 0.1 })];
+        vec![Some(crate::ThreadUse { cpu: 0.5, waited: Some(0.0), involuntary_switches: 1, spun: 0.1 })];
     Part {
         addresses: vec![([127, 0, 0, 1], 9).into()],
         machine: Machine::look(),

@@ -110,7 +110,7 @@ impl Conductor<'_> {
             // Who is lost by now says so.
             let (Ok(()) | Err(_)) = start.send(timeline.begin_ns);
         }
-        let mut under = Under::new(self.plan, timeline, starts.len());
+        let mut under = Under::new(self.plan, timeline, starts.len())?;
         while under.is_on() {
             if self.plan.interrupt.has_come() && !under.is_cut() && under.lost.is_empty() {
                 match under.cut_short(END_LEAD_NS + 4 * longest_ns) {

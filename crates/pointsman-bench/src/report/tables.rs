@@ -101,7 +101,7 @@ fn threads(outcome: &Outcome) -> Table {
             ((at + 1) as f64).into(),
             of(&|thread| percent(thread.cpu)),
             of(&|thread| percent(thread.spun)),
-            of(&|thread| percent(thread.waited)),
+            of(&|thread| thread.waited.map_or(Cell::Empty, percent)),
             of(&|thread| (thread.involuntary_switches as f64).into()),
         ]
     });

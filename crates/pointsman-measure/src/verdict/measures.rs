@@ -228,7 +228,8 @@ impl SelfMeasures {
     fn of_unknown(&self) -> impl Iterator<Item = Reason> {
         self.unknown.iter().map(|measure| Reason {
             colour: match measure {
-                Measure::Cpu | Measure::Waited => Colour::Red,
+                // Who does not know how long it waited knows how late it sent.
+                Measure::Cpu => Colour::Red,
                 _ => Colour::Amber,
             },
             measure: *measure,
@@ -382,7 +383,11 @@ mod tests {
         check(|seen| seen.cpu_share = Some(0.97), Red, Measure::Cpu);
         check(|seen| seen.cpu_share = Some(f64::NAN), Red, Measure::Cpu);
         check(|seen| (seen.cpu_share, seen.unknown) = (None, vec![Measure::Cpu]), Red, Measure::Cpu);
-        check(|seen| (seen.waited_share, seen.unknown) = (None, vec![Measure::Waited]), Red, Measure::Waited);
+        check(
+            |seen| (seen.waited_share, seen.unknown) = (None, vec![Measure::Waited]),
+            Amber,
+            Measure::Waited,
+        );
         check(|seen| seen.unknown = vec![Measure::ListenQueue], Amber, Measure::ListenQueue);
         check(|seen| seen.waited_share = Some(0.06), Amber, Measure::Waited);
         check(|seen| seen.waited_share = Some(0.21), Red, Measure::Waited);

@@ -104,10 +104,13 @@ fn watched(before: &Look, after: &Look) -> SelfMeasures {
     let seconds = after.seconds_since(before);
     let spent = after.threads_since(before).into_iter().next().flatten();
     let stolen = after.stolen_since(before);
-    let unknown = [(Measure::Waited, spent.is_none()), (Measure::Steal, stolen.is_none())];
+    let unknown = [
+        (Measure::Waited, spent.is_none_or(|spent| spent.waited.is_none())),
+        (Measure::Steal, stolen.is_none()),
+    ];
     SelfMeasures {
         steal_share: stolen,
-        waited_share: spent.map(|spent| spent.waited),
+        waited_share: spent.and_then(|spent| spent.waited),
         switches_per_s: spent.map(|spent| spent.involuntary_switches as f64 / seconds),
         unknown: unknown.into_iter().filter(|(_, is_so)| *is_so).map(|(measure, _)| measure).collect(),
         ..SelfMeasures::default()

@@ -163,11 +163,12 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         .iter()
         .map(|thread| {
             let Some(thread) = thread else { return "unknown".to_owned() };
+            let waited =
+                thread.waited.map_or("unknown".to_owned(), |share| format!("{:.1} %", share * 100.0));
             format!(
-                "{:.0} % (and {:.0} % spun, waited for a core {:.1} %, {} switches)",
+                "{:.0} % (and {:.0} % spun, waited for a core {waited}, {} switches)",
                 thread.work() * 100.0,
                 thread.spun * 100.0,
-                thread.waited * 100.0,
                 thread.involuntary_switches
             )
         })

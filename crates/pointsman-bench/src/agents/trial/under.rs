@@ -9,7 +9,7 @@ use crate::clock::{SECOND_NS, now_ns};
 use crate::outcome::LostAgent;
 use crate::part::Part;
 use crate::process::Time;
-use crate::run::server_time;
+use crate::server_watch::ServerWatch;
 use crate::worker::Timeline;
 use crate::{Fault, Plan, Progress};
 
@@ -29,7 +29,9 @@ pub(super) struct Under<'p> {
     progress: Vec<VecDeque<Progress>>,
     /// What each has said of all its time.
     tallies: Vec<Tally>,
-    /// At the server's process, at both ends of the measured time.
+    /// The server's processes, if they are on this machine.
+    server: Option<ServerWatch>,
+    /// At them, at both ends of the measured time.
     looks: [Option<Time>; 2],
     /// When the measured time begins, by this machine's clock, in seconds since 1970.
     pub(super) began_unix_s: u64,
@@ -45,11 +47,11 @@ struct Tally {
 
 impl<'p> Under<'p> {
     /// One that begins then, with so many agents.
-    pub(super) fn new(plan: &'p Plan, timeline: Timeline, agents: usize) -> Under<'p> {
+    pub(super) fn new(plan: &'p Plan, timeline: Timeline, agents: usize) -> Result<Under<'p>, Fault> {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let until_then = Duration::from_nanos(timeline.from_ns.saturating_sub(now_ns()));
         let last = plan.timeout + patience(plan);
-        Under {
+        Ok(Under {
             plan,
             timeline,
             parts: vec![None; agents],
@@ -59,9 +61,10 @@ impl<'p> Under<'p> {
             late_ns: timeline.to_ns + last.as_nanos() as u64,
             progress: vec![VecDeque::new(); agents],
             tallies: vec![Tally::default(); agents],
+            server: ServerWatch::find(plan)?,
             looks: [None, None],
             began_unix_s: (unix + until_then).as_secs(),
-        }
+        })
     }
 
     /// Whether anything is waited for.
@@ -120,7 +123,7 @@ impl<'p> Under<'p> {
     /// When the server's process is to be looked at next, if it is.
     fn next_look_ns(&self) -> Option<u64> {
         let has_time = self.timeline.to_ns >= self.timeline.from_ns;
-        self.plan.server_process.filter(|_| has_time && self.lost.is_empty())?;
+        self.server.as_ref().filter(|_| has_time && self.lost.is_empty())?;
         match self.looks {
             [None, _] => Some(self.timeline.from_ns),
             [_, None] => Some(self.timeline.to_ns),
@@ -138,7 +141,8 @@ impl<'p> Under<'p> {
     pub(super) fn look(&mut self) -> Result<(), Fault> {
         if self.next_look_ns().is_some_and(|at_ns| now_ns() >= at_ns) {
             let at = usize::from(self.looks[0].is_some());
-            self.looks[at] = server_time(self.plan)?;
+            let look = if at == 0 { ServerWatch::look } else { ServerWatch::last_look };
+            self.looks[at] = self.server.as_ref().map(look).transpose()?;
         }
         Ok(())
     }
