@@ -49,14 +49,17 @@ pub(crate) fn replay(arguments: Vec<OsString>) -> ExitCode {
             return say(&mut io::stderr(), &complaint, WRONG_USE);
         }
     };
-    let Replayed { tally, torn } = match replayed(&options, &sides) {
-        Ok(replayed) => replayed,
+    let tally = match replayed(&options, &sides) {
+        Ok(tally) => tally,
         Err(complaint) => return say(&mut io::stderr(), &complaint, WRONG_USE),
     };
-    let status = if torn.is_some() { WRONG_USE } else { status(&tally, &options) };
+    let status = if tally.cut_off.is_some() { WRONG_USE } else { status(&tally, &options) };
     let text = if options.json { tally.json() } else { tally.text(terminal::colour(&io::stdout())) };
     let said = say(&mut io::stdout(), &text, status);
-    let last_words = format!("{}\n{}", tally.summary(), torn.unwrap_or_default());
+    let cut_off = tally.cut_off.as_ref().map(|why| {
+        format!("error: {why}\nhelp: the lines before, up to line {}, are counted\n", tally.lines)
+    });
+    let last_words = format!("{}\n{}", tally.summary(), cut_off.unwrap_or_default());
     if say(&mut io::stderr(), &last_words, 0) == ExitCode::SUCCESS { said } else { ExitCode::FAILURE }
 }
 
@@ -69,18 +72,12 @@ fn status(tally: &Tally, options: &Options) -> u8 {
     }
 }
 
-/// What came of a log.
-struct Replayed {
-    tally: Tally,
-    /// Why it could not be read to its end, as a text for people.
-    torn: Option<String>,
-}
-
 /// Every line of the log; the error is a text for people.
-fn replayed(options: &Options, sides: &Sides) -> Result<Replayed, String> {
-    let unreadable = |error| format!("error: {}\n", input::unreadable(&options.log, &error));
-    let mut lines =
-        LogLines::of(lines::plain(opened(&options.log).map_err(unreadable)?).map_err(unreadable)?);
+fn replayed(options: &Options, sides: &Sides) -> Result<Tally, String> {
+    let why = |error: io::Error| input::unreadable(&options.log, &error);
+    let unreadable = |why: String| format!("error: {why}\n");
+    let source = opened(&options.log).and_then(lines::plain).map_err(|error| unreadable(why(error)))?;
+    let mut lines = LogLines::of(source);
     let mut tally = Tally::new(options.samples);
     let host = options.host.as_deref().map(str::as_bytes);
     let asking = Asking { absent: &options.absent, host, is_tls: options.is_tls };
@@ -92,7 +89,7 @@ fn replayed(options: &Options, sides: &Sides) -> Result<Replayed, String> {
             Ok(Some(Line::Whole(line))) => Record::read(line),
             Ok(Some(Line::TooLong)) => Err("it is longer than 64 KiB"),
             Ok(None) => break Ok(None),
-            Err(error) => break Ok(Some(unreadable(error))),
+            Err(error) => break Ok(Some(why(error))),
         };
         match line {
             Err(reason) => tally.add_unreadable(lines.number, reason),
@@ -105,10 +102,10 @@ fn replayed(options: &Options, sides: &Sides) -> Result<Replayed, String> {
         progress.tell(lines.number, lines.bytes, tally.changed);
     };
     progress.end();
-    let torn = done?;
+    (tally.cut_off, tally.lines, tally.bytes) = (done?, lines.number, lines.bytes);
     let is_none_read = tally.compared + tally.undecided + tally.elsewhere == 0;
-    if let (Some(complaint), true) = (&torn, is_none_read) {
-        return Err(complaint.clone());
+    if let (Some(why), true) = (&tally.cut_off, is_none_read) {
+        return Err(unreadable(why.clone()));
     }
     if let (Some((line, reason)), true) = (tally.unreadable_lines.first(), is_none_read) {
         let name = input::name(&options.log);
@@ -118,9 +115,7 @@ fn replayed(options: &Options, sides: &Sides) -> Result<Replayed, String> {
         };
         return Err(format!("error: `{name}` is no log that can be read: of line {line}, {reason}\n{hint}"));
     }
-    let counted =
-        |complaint| format!("{complaint}help: the lines before, up to line {}, are counted\n", lines.number);
-    Ok(Replayed { tally, torn: torn.map(counted) })
+    Ok(tally)
 }
 
 /// That a log stands where rules are wanted, as a text for people.

@@ -113,7 +113,9 @@ fn a_log_that_is_cut_off() {
     let rules = "R1: if (path == \"/a\") { routeTo(a); }\nelse: routeTo(b);\n";
     std::fs::write(folder.path().join("new.rules"), rules).expect("a writable folder");
     let good = "{\"listener\":\"w\",\"client\":\"unix:\",\"method\":\"GET\",\"path\":\"/\",\"rule\":\"else\",\"pool\":\"b\"}\n";
-    let log = format!("{good} \t{good}{good}");
+    let coded = good.replace("\"/\"", "\"/\",\"query\":\"t=QUJDRA==\"");
+    let whole = format!("{good} \t{good}{coded}");
+    let log = format!("{whole}{good}");
     let [low, high] = u16::try_from(log.len()).expect("a short log").to_le_bytes();
     // One member, and in it one block that is stored as it is (RFC 1952 section 2.3, RFC 1951 section 3.2.4).
     let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff, 1, low, high, !low, !high];
@@ -122,14 +124,22 @@ fn a_log_that_is_cut_off() {
     let finished = piped(folder.path(), &words, cut);
     let report: serde_json::Value = serde_json::from_str(&finished.stdout).expect("JSON");
     let counts = (finished.code, &report["same"], &report["unreadable"]);
-    assert_eq!(counts, (2, &2.into(), &0.into()), "{}", finished.output());
-    for said in ["error: cannot read `standard input`: ", "help: the lines before, up to line 2, are counted"]
+    assert_eq!(counts, (2, &3.into(), &0.into()), "{}", finished.output());
+    for said in ["error: cannot read `standard input`: ", "help: the lines before, up to line 3, are counted"]
     {
         assert!(finished.stderr.contains(said), "{}", finished.output());
     }
+    assert_eq!((&report["lines"], &report["bytes"]), (&3.into(), &whole.len().into()), "{report}");
+    let why = report["cut_off"].as_str().expect("a reason");
+    assert!(why.starts_with("cannot read `standard input`: "), "{why}");
     let nothing = piped(folder.path(), &words, &cut[..head.len() + 9]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (2, ""), "{}", nothing.output());
-    assert_eq!(piped(folder.path(), &words, log.as_bytes()).code, 0);
+    let finished = piped(folder.path(), &words, log.as_bytes());
+    let report: serde_json::Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert_eq!(
+        (finished.code, &report["lines"], &report["cut_off"]),
+        (0, &4.into(), &serde_json::Value::Null)
+    );
 }
 
 /// What a switch has written is what its own rules decide again; others decide otherwise.

@@ -305,10 +305,12 @@ fn of_bodies_that_cannot_be_typed() {
 DEFLATE: if (json.a == "1" && header["content-encoding"] == "deflate") { routeTo(deflate); }
 GZIP: if (json.a == "1" && header["content-encoding"] == "gzip") { routeTo(gzip); }
 CHUNKS: if (json.a == "2" && header["transfer-encoding"] exists) { routeTo(chunks); }
+LONG: if (json.a == "3" && body.size == 60000) { routeTo(long); }
 else: routeTo(none);
 "#;
     let stand = Stand(folder(&[("a.rules", rules)]));
-    for (label, target) in [("FORM", "form"), ("DEFLATE", "deflate"), ("GZIP", "gzip"), ("CHUNKS", "chunks")]
+    for (label, target) in
+        [("FORM", "form"), ("DEFLATE", "deflate"), ("GZIP", "gzip"), ("CHUNKS", "chunks"), ("LONG", "long")]
     {
         let question = format!("can method == \"POST\" reach {target}?");
         let answer = stand.json(&["ask", "--json", "a.rules", &question], &[0]);
@@ -318,6 +320,7 @@ else: routeTo(none);
         assert_eq!(seen.rule.as_deref(), Some(label), "{answer:#}");
         let note = "note: this text is not its bytes; they are written by `";
         let text = ends(stand.path(), &["ask", "a.rules", &question], 0, &[note]).stdout;
+        assert!(text.lines().all(|line| line.len() < 1_000), "{text}");
         let command = text.split_once(note).and_then(|(_, behind)| behind.split_once('`'));
         let (command, _) = command.expect("a command");
         let Some(written) = tool(stand.path(), "sh", &["-c", command]) else { return };

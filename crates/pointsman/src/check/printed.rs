@@ -5,13 +5,19 @@ use base64::engine::general_purpose::STANDARD;
 use pointsman_analysis::{Padding, Setting, Witness};
 use serde_json::{Value, json};
 
+/// Of the same byte so many or more, one behind another, are told and not shown to people.
+const RUN_BYTES_MIN: usize = 256;
+/// Characters of base64 that stand in a command that people copy.
+const TYPED_CHARS_MAX: usize = 8 * 1024;
+
 /// A request, and what `explain` is to be told besides.
 #[derive(Debug)]
 pub(crate) struct Printed {
     /// As people read it.
     pub(crate) request: String,
-    /// Its bytes (RFC 4648 section 4), where the text cannot be put before `explain`.
-    base64: Option<String>,
+    bytes: Vec<u8>,
+    /// Whether its text can be put before `explain`.
+    is_text: bool,
     pub(crate) options: String,
     /// What follows in its body behind what is shown.
     rest: Option<Padding>,
@@ -22,17 +28,19 @@ impl Printed {
         let request = witness.to_string();
         let bytes = witness.request();
         Printed {
-            base64: (!is_read_as(&request, &bytes)).then(|| STANDARD.encode(&bytes)),
+            is_text: is_read_as(&request, &bytes),
             request,
+            bytes,
             options: witness.explain_options(setting).to_string(),
             rest: witness.rest(),
         }
     }
 
+    /// Its bytes are in base64 (RFC 4648 section 4) where its text is not they.
     pub(crate) fn to_json(&self) -> Value {
         let mut object = json!({ "request": self.request, "options": self.options });
-        if let Some(base64) = &self.base64 {
-            object["request_base64"] = json!(base64);
+        if !self.is_text {
+            object["request_base64"] = json!(STANDARD.encode(&self.bytes));
         }
         if let Some(Padding { byte, bytes }) = self.rest {
             object["more_bytes"] = json!(bytes);
@@ -41,20 +49,87 @@ impl Printed {
         object
     }
 
-    /// The request line by line, and what follows in its body.
+    /// The request line by line, long runs of one letter shortened, and what follows in its body.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let rest = self.rest.map(|rest| rest.to_string());
-        self.request.trim_end().lines().map(str::to_owned).chain(rest)
+        let text = match pieces(&self.bytes).len() {
+            0 | 1 => self.request.trim_end().to_owned(),
+            _ => shortened(&self.request),
+        };
+        text.lines().map(str::to_owned).collect::<Vec<_>>().into_iter().chain(rest)
     }
 
     /// How to come by a file with its bytes, where its text is none.
     pub(crate) fn note(&self) -> Option<String> {
-        let base64 = self.base64.as_ref()?;
+        let pieces = pieces(&self.bytes);
+        if self.is_text && pieces.len() < 2 {
+            return None;
+        }
         let which = if self.rest.is_some() { "those before the rest are" } else { "they are" };
-        Some(format!(
-            "this text is not its bytes; {which} written by `echo {base64} | base64 -d > request.txt`"
-        ))
+        let command = command(&pieces);
+        Some(match command.len() <= TYPED_CHARS_MAX {
+            true => format!("this text is not its bytes; {which} written by `{command} > request.txt`"),
+            false => {
+                let key = if self.is_text { "request" } else { "request_base64" };
+                format!("this text is not its bytes; {which} in `{key}` of `--json`")
+            }
+        })
     }
+}
+
+/// A part of a request.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'b> {
+    Bytes(&'b [u8]),
+    /// The same byte so many times.
+    Run(u8, usize),
+}
+
+/// Long runs of one byte, and what stands around them.
+fn pieces(bytes: &[u8]) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    for run in bytes.chunk_by(|one, next| one == next) {
+        let end = at + run.len();
+        if let (Some(byte), true) = (run.first(), run.len() >= RUN_BYTES_MIN) {
+            pieces.extend(bytes.get(from..at).filter(|before| !before.is_empty()).map(Piece::Bytes));
+            pieces.push(Piece::Run(*byte, run.len()));
+            from = end;
+        }
+        at = end;
+    }
+    pieces.extend(bytes.get(from..).filter(|rest| !rest.is_empty()).map(Piece::Bytes));
+    pieces
+}
+
+/// A command that writes all of them, for a POSIX shell with `base64`.
+fn command(pieces: &[Piece<'_>]) -> String {
+    let each = pieces.iter().map(|piece| match piece {
+        Piece::Bytes(bytes) => format!("echo {} | base64 -d", STANDARD.encode(bytes)),
+        Piece::Run(b' ', bytes) => format!("printf '%{bytes}s' ''"),
+        Piece::Run(byte, bytes) => format!("printf '%{bytes}s' '' | tr ' ' '\\{byte:03o}'"),
+    });
+    match each.collect::<Vec<_>>().as_slice() {
+        [one] => one.clone(),
+        all => format!("({})", all.join("; ")),
+    }
+}
+
+/// A text in which long runs of one letter are told.
+fn shortened(text: &str) -> String {
+    let mut short = String::new();
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let end = rest.find(|other| other != letter).unwrap_or(rest.len());
+        let (run, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        match (run.len(), letter) {
+            (..RUN_BYTES_MIN, _) => short.push_str(run),
+            (spaces, ' ') => short.push_str(&format!("… {spaces} spaces …")),
+            (times, letter) => short.push_str(&format!("… {times} times `{letter}` …")),
+        }
+        rest = behind;
+    }
+    short
 }
 
 /// Whether `explain` reads these bytes where it is given this text: lines of a head end in CRLF whatever an editor makes of
@@ -67,7 +142,22 @@ fn is_read_as(text: &str, bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_read_as;
+    use super::*;
+
+    #[test]
+    fn long_runs_are_told() {
+        let long = [&b"a "[..], &b"&".repeat(300), b"b", &b" ".repeat(256)].concat();
+        let all = [Piece::Bytes(b"a "), Piece::Run(b'&', 300), Piece::Bytes(b"b"), Piece::Run(b' ', 256)];
+        assert_eq!(pieces(&long), all);
+        let written = "(echo YSA= | base64 -d; printf '%300s' '' | tr ' ' '\\046'; echo Yg== | base64 -d; printf '%256s' '')";
+        assert_eq!(command(&all), written);
+        assert_eq!(shortened(str::from_utf8(&long).expect("text")), "a … 300 times `&` …b… 256 spaces …");
+        for short in [&b""[..], b"a", &b"x".repeat(255)] {
+            assert!(pieces(short).iter().all(|piece| *piece == Piece::Bytes(short)), "{short:?}");
+        }
+        assert_eq!(command(&pieces(b"a")), "echo YQ== | base64 -d");
+        assert_eq!(shortened("é\u{301}x"), "é\u{301}x");
+    }
 
     #[test]
     fn what_is_typed_as_it_is_printed() {

@@ -105,6 +105,9 @@ impl Tally {
         let lines: Vec<_> = lines.map(|(line, reason)| json!({ "line": line, "reason": reason })).collect();
         let report = json!({
             "version": 1,
+            "lines": self.lines,
+            "bytes": self.bytes,
+            "cut_off": self.cut_off,
             "decisions": self.compared,
             "same": self.same,
             "changed": self.changed,

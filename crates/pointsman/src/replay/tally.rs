@@ -25,6 +25,12 @@ const SAMPLE_CHARS_MAX: usize = 200;
 #[derive(Default)]
 pub(super) struct Tally {
     samples_max: usize,
+    /// Lines of the log that were read, empty ones among them.
+    pub(super) lines: u64,
+    /// Bytes of them, once they are no longer compressed.
+    pub(super) bytes: u64,
+    /// Why nothing behind them could be read, where the log is cut off.
+    pub(super) cut_off: Option<String>,
     /// Requests and connections that were compared.
     pub(super) compared: u64,
     pub(super) same: u64,
