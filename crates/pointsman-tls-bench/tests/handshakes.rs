@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use pointsman_bench::{Close, Manner, NullServer, NullTls, Offer, Url};
-use pointsman_e2e::{Authority, Nginx, installed};
-use pointsman_measure::verdict::Colour;
+use pointsman_e2e::{Authority, Nginx, Origin, Then, TlsServer, installed};
+use pointsman_measure::verdict::{Colour, Measure};
 use pointsman_tls::OneVersion;
 use pointsman_tls_bench::handshake::{KindWanted, Outcome, Phase, Plan, Wanted, handshake};
 use pointsman_tls_bench::{Operation, Signature};
@@ -29,6 +29,33 @@ fn wanted(kind: KindWanted, version: OneVersion, groups: &[&str]) -> Wanted {
 
 fn measured(plan: &Plan) -> Outcome {
     handshake(plan, &mut |_| {}).expect("it answers")
+}
+
+/// Handshakes count whatever comes behind them, and what comes is told.
+#[test]
+fn answers_are_told_by_their_status() {
+    let pair = Authority::new("bench").server(&["localhost"]);
+    let origin = Origin::secured("a", &TlsServer::new(&pair), |exchange| {
+        let words = if exchange.target() == "/there" { "HTTP/1.1 200 OK" } else { "HTTP/1.1 404 Not Found" };
+        exchange.send(format!("{words}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
+        Then::Close
+    });
+    let of = |target: &str| {
+        let mut plan = plan(origin.address(), vec![wanted(KindWanted::Full, OneVersion::Tls13, &[])]);
+        (plan.predicted_with, plan.url.target) = (None, target.to_owned());
+        let outcome = measured(&plan);
+        assert_eq!(outcome.voids, []);
+        let reason = outcome.verdict().reasons.into_iter().find(|reason| reason.measure == Measure::Answers);
+        let series = &outcome.json()["series"][0];
+        (reason.map(|reason| reason.text), series["statuses"].clone(), series["answers_not_2xx"].clone())
+    };
+    assert_eq!(of("/there"), (None, serde_json::json!({"200": 20}), 0.into()));
+    let (reason, statuses, not_2xx) = of("/elsewhere");
+    let said = "full, TLS 1.3: 20 of 20 answers were errors (20 × 404), so their phase is that of errors";
+    assert_eq!(
+        (reason.as_deref(), statuses, not_2xx),
+        (Some(said), serde_json::json!({"404": 20}), 20.into())
+    );
 }
 
 fn codes(outcome: &Outcome) -> Vec<&'static str> {
@@ -74,7 +101,7 @@ fn each_kind_and_version_has_its_phases() {
     let red = busy.report("busy");
     assert!(red.colour == Colour::Red && !red.reasons.is_empty(), "{:?}", red.reasons);
     let run = outcome.report("null");
-    assert_eq!((run.charts.len(), run.tables.len(), run.figures.len()), (3, 2, 4 * 4));
+    assert_eq!((run.charts.len(), run.tables.len(), run.figures.len()), (3, 3, 4 * 4));
 }
 
 #[test]

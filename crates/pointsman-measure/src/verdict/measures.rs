@@ -40,6 +40,8 @@ pub enum Measure {
     NullServer,
     /// What one client less reaches.
     FewerClients,
+    /// What was answered behind handshakes.
+    Answers,
     /// How much of the time there was of a trial that was interrupted.
     Interrupted,
 }
@@ -324,6 +326,7 @@ impl fmt::Display for Measure {
             Self::Gaps => "gaps between sends",
             Self::NullServer => "null server",
             Self::FewerClients => "one client less",
+            Self::Answers => "answers",
             Self::Interrupted => "interrupted",
         })
     }

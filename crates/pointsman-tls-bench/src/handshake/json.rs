@@ -1,7 +1,7 @@
 //! What came of the handshakes as JSON.
 
 use pointsman_bench::Negotiated;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::outcome::{Distribution, Measured, Outcome, SERVER_UNKNOWN};
 use super::predict::Prediction;
@@ -67,10 +67,16 @@ fn measured(series: &Measured) -> Value {
         })
     };
     let each = |times: &Option<Distribution>| times.as_ref().map(distribution);
+    let statuses: Map<String, Value> = series
+        .answers
+        .iter()
+        .map(|(status, count)| (status.map_or("none".to_owned(), |status| status.to_string()), json!(count)))
+        .collect();
     json!({
         "name": series.name,
         "negotiated": series.negotiated.iter().map(negotiated).collect::<Vec<_>>(),
         "failed": series.failed,
+        "statuses": statuses, "answers_not_2xx": series.not_2xx(),
         "server_flight_bytes": series.flight_bytes,
         "server_certificates": series.certificates,
         "server_key": series.key.map(crate::Signature::name),

@@ -1,11 +1,12 @@
 //! What came of the handshakes: distributions of their phases, and what is left when our own part and the wire are taken
 //! away.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use pointsman_bench::{Agreements, Negotiated};
 use pointsman_measure::statistics::{block_length, bootstrap, quantile_bootstrap};
-use pointsman_measure::verdict::{SelfMeasures, Verdict, verdict};
+use pointsman_measure::verdict::{Colour, Measure, Reason, SelfMeasures, Verdict, verdict};
 use pointsman_measure::{Interval, Random};
 
 use super::phases::{Moments, Phase};
@@ -56,9 +57,22 @@ impl Outcome {
         }
     }
 
-    /// Whether the machine let the client be: green, amber or red, with the reasons.
+    /// Whether the machine let the client be: green, amber or red, with the reasons. At best it is amber where answers were
+    /// errors: a handshake is one all the same, and what came behind it is not what was asked for.
     pub fn verdict(&self) -> Verdict {
-        verdict(&self.self_measures())
+        let mut all = verdict(&self.self_measures());
+        for series in self.series.iter().filter(|series| series.errors() > 0) {
+            let (errors, answers) = (series.errors(), series.answers.values().sum::<u64>());
+            let text = format!(
+                "{}: {errors} of {answers} answers were errors ({}), so their phase is that of errors",
+                series.name,
+                series.answers_said()
+            );
+            all.reasons.push(Reason { colour: Colour::Amber, measure: Measure::Answers, text });
+            all.colour = all.colour.max(Colour::Amber);
+        }
+        all.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.colour));
+        all
     }
 }
 
@@ -89,6 +103,8 @@ pub struct Measured {
     pub negotiated: Vec<(Negotiated, u64)>,
     /// Handshakes that failed.
     pub failed: u64,
+    /// How often the request behind the handshake was answered with which status; nothing stands for what is no HTTP/1.
+    pub answers: BTreeMap<Option<u16>, u64>,
     /// Bytes that the server sent up to its Finished, in the last handshake.
     pub flight_bytes: u64,
     /// The key of the server's certificate, if it is of a kind that is measured.
@@ -124,6 +140,7 @@ pub(crate) struct Seen {
     agreements: Agreements,
     pub(crate) negotiated: Vec<(Negotiated, u64)>,
     pub(crate) failed: u64,
+    answers: BTreeMap<Option<u16>, u64>,
     pub(crate) first_failure: Option<Trouble>,
     flight_bytes: u64,
     certificates: usize,
@@ -133,6 +150,7 @@ pub(crate) struct Seen {
 impl Seen {
     pub(crate) fn take(&mut self, shaken: Shaken) {
         self.moments.push(shaken.moments);
+        *self.answers.entry(shaken.status).or_default() += 1;
         self.agreements.count(shaken.negotiated);
         self.negotiated = self.agreements.clone().into_sorted();
         self.flight_bytes = shaken.flight_bytes;
@@ -179,6 +197,7 @@ impl Measured {
         Measured {
             name: wanted.name(),
             failed: seen.failed,
+            answers: seen.answers,
             flight_bytes: seen.flight_bytes,
             key: seen.key,
             certificates: seen.certificates,
@@ -192,6 +211,29 @@ impl Measured {
             clients: None,
             negotiated: seen.negotiated,
         }
+    }
+
+    /// Answers of no status of success.
+    pub fn not_2xx(&self) -> u64 {
+        self.count_of(|status| !status.is_some_and(|status| (200..300).contains(&status)))
+    }
+
+    /// Answers of 400 and more, as `load` counts failures, and what is no HTTP/1.
+    pub fn errors(&self) -> u64 {
+        self.count_of(|status| status.is_none_or(|status| status >= 400))
+    }
+
+    fn count_of(&self, is_one: impl Fn(Option<u16>) -> bool) -> u64 {
+        self.answers.iter().filter(|(status, _)| is_one(**status)).map(|(_, count)| count).sum()
+    }
+
+    /// How often which status: `20 × 200, 1 × 503`.
+    pub fn answers_said(&self) -> String {
+        let said = |(status, count): (&Option<u16>, &u64)| match status {
+            Some(status) => format!("{count} × {status}"),
+            None => format!("{count} × no HTTP/1"),
+        };
+        self.answers.iter().map(said).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether there were handshakes, and what the server took of them cannot be told.

@@ -25,7 +25,7 @@ impl Outcome {
         run.answer = self.series.iter().map(answer).collect::<Vec<_>>().join(" ");
         run.figures = self.series.iter().flat_map(figures).collect();
         run.charts = vec![self.phases_chart(), self.prediction_chart(), self.distribution_chart()];
-        run.tables = vec![self.phases_table(), self.prediction_table()];
+        run.tables = vec![self.phases_table(), self.prediction_table(), self.answers_table()];
         run.outcome = Some(json);
         mark_interrupted(&mut run, self.interrupted.as_deref());
         run
@@ -101,6 +101,16 @@ impl Outcome {
         }
         let columns = ["series", "phase", "median", "low", "high", "p90", "p99", "maximum", "own CPU"];
         table("Phases, in us", &columns, rows)
+    }
+
+    fn answers_table(&self) -> Table {
+        let rows = self.series.iter().flat_map(|series| {
+            series.answers.iter().map(|(status, count)| {
+                let status = status.map_or("no HTTP/1".to_owned(), |status| status.to_string());
+                vec![series.name.as_str().into(), status.as_str().into(), Cell::Number(*count as f64)]
+            })
+        });
+        table("Answers behind the handshakes", &["series", "status", "answers"], rows.collect())
     }
 
     fn prediction_table(&self) -> Table {

@@ -18,6 +18,9 @@ const READ_BYTES: usize = 64 * 1024;
 /// What a server may send before its answer begins: certificates and tickets are a thousandth of it.
 const RECEIVED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// A status line up to its status: `HTTP/1.1 200`.
+const STATUS_LINE_BYTES: usize = 12;
+
 /// Where handshakes are done, and how.
 pub(crate) struct Where<'a> {
     pub(crate) address: SocketAddr,
@@ -38,6 +41,8 @@ pub(crate) struct Shaken {
     pub(crate) from: SocketAddr,
     /// The server's certificates, its own first; none where it sent none.
     pub(crate) certificates: Vec<CertificateDer<'static>>,
+    /// The status of the answer; nothing where what came is no answer of HTTP/1.
+    pub(crate) status: Option<u16>,
 }
 
 /// A connection whose handshake is under way.
@@ -76,9 +81,9 @@ pub(crate) fn shake(
     let negotiated = Negotiated::of(&shaking.tls, offered());
     let certificates = shaking.tls.peer_certificates().unwrap_or_default();
     let certificates = certificates.iter().map(|one| one.clone().into_owned()).collect();
-    shaking.ask(to.request, &mut moments)?;
+    let status = shaking.ask(to.request, &mut moments)?;
     shaking.end(to.close);
-    Ok(Shaken { moments, negotiated, flight_bytes, from, certificates })
+    Ok(Shaken { moments, negotiated, flight_bytes, from, certificates, status })
 }
 
 impl Shaking<'_> {
@@ -109,8 +114,8 @@ impl Shaking<'_> {
         self.tls.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_2)
     }
 
-    /// Sends a request, and waits for the first byte of what it is answered.
-    fn ask(&mut self, request: &[u8], moments: &mut Moments) -> Result<(), Trouble> {
+    /// Sends a request, and waits for the first byte of what it is answered, and then for the status.
+    fn ask(&mut self, request: &[u8], moments: &mut Moments) -> Result<Option<u16>, Trouble> {
         self.tls.writer().write_all(request).map_err(|error| broken(&error))?;
         self.flush()?;
         moments.request_sent = Stamp::now();
@@ -119,7 +124,17 @@ impl Shaking<'_> {
             let read = self.read()?;
             if self.process()? > 0 {
                 moments.answer = read;
-                return Ok(());
+                break;
+            }
+        }
+        // The measured time is over: that more has to come for it costs nothing.
+        let mut line = Vec::with_capacity(STATUS_LINE_BYTES);
+        loop {
+            let mut part = (&mut self.tls).reader().take((STATUS_LINE_BYTES - line.len()) as u64);
+            // What is not there yet is no fault, nor is an end.
+            let (Ok(_) | Err(_)) = part.read_to_end(&mut line);
+            if line.len() == STATUS_LINE_BYTES || self.read().is_err() || self.process().is_err() {
+                return Ok(status(&line));
             }
         }
     }
@@ -191,10 +206,40 @@ impl Shaking<'_> {
     }
 }
 
+/// That of a status line that begins like this.
+fn status(line: &[u8]) -> Option<u16> {
+    let rest = line.strip_prefix(b"HTTP/1.")?;
+    let digits = rest.get(2..5).filter(|_| rest[0].is_ascii_digit() && rest[1] == b' ')?;
+    let status = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    (100..600).contains(&status).then_some(status)
+}
+
 fn broken(error: &io::Error) -> Trouble {
     let words = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
         _ => error.to_string(),
     };
     Trouble::new(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::status;
+
+    #[test]
+    fn a_status_is_what_stands_in_a_status_line() {
+        for (line, expected) in [
+            ("HTTP/1.1 200", Some(200)),
+            ("HTTP/1.0 404", Some(404)),
+            ("HTTP/1.1 099", None),
+            ("HTTP/1.1 600", None),
+            ("HTTP/1.1 20", None),
+            ("HTTP/1.1 2 0", None),
+            ("HTTP/2.0 200", None),
+            ("SSH-2.0-abcd", None),
+            ("", None),
+        ] {
+            assert_eq!(status(line.as_bytes()), expected, "{line}");
+        }
+    }
 }

@@ -65,7 +65,8 @@ fn agreed(text: &mut String, series: &Measured) -> std::fmt::Result {
     } else {
         format!("it sends {bytes} bytes in {certificates} and the rest")
     };
-    writeln!(text, "  the server's key is {key}; {flight} of its flight")
+    writeln!(text, "  the server's key is {key}; {flight} of its flight")?;
+    writeln!(text, "  it answered the request behind it with {}", series.answers_said())
 }
 
 /// The median from nothing to the first byte of the answer.
