@@ -82,6 +82,7 @@ pub use null::{Manner, NullServer, NullTls, Service};
 pub use outcome::{AgentOutcome, Generator, Listening, LostAgent, Outcome, ServerUse, ThreadUse, Void};
 pub use plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Protocol, Target};
 pub use pointsman_tls::Offer;
+pub use probe::advice;
 pub use process::{Spent, Time, ticks_per_second};
 pub use provenance::{provenance, texts};
 pub use record::{Batch, ErrorKind, Record, Times};

@@ -148,14 +148,24 @@ fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -
     }
 }
 
-/// What people most often stumble over.
 fn advised(fault: Fault, error: &io::Error) -> Fault {
-    let words = error.to_string();
-    let is_untrusted = words.contains("certificate") && !words.contains("required");
-    if is_untrusted {
-        return fault.help("name the authority's certificate with `--ca FILE`, or say `--insecure`");
+    match advice(&error.to_string()) {
+        Some(advice) => fault.help(advice),
+        None => fault,
     }
-    fault
+}
+
+/// What can be done where a handshake has failed for this reason: what people most often stumble over.
+pub fn advice(why: &str) -> Option<&'static str> {
+    if why.contains("fatal alert: ProtocolVersion") || why.contains("fatal alert: HandshakeFailure") {
+        return Some(
+            "the server takes nothing of what is offered: what `--tls-version`, `--suites` and `--groups` name is offered alone. \
+             Suites whose names begin with TLS_AES and TLS_CHACHA20 are of TLS 1.3; in TLS 1.2 a server whose key is ECDSA wants \
+             the curve of its key, such as P-256, among `--groups`",
+        );
+    }
+    let is_untrusted = why.contains("certificate") && !why.contains("required");
+    is_untrusted.then_some("name the authority's certificate with `--ca FILE`, or say `--insecure`")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lexopt::{Arg, Parser, ValueExt};
-use pointsman_bench::{Close, Interrupt, Offer, Url};
+use pointsman_bench::{Close, Interrupt, Offer, Url, advice};
 use pointsman_measure::report::Document;
 use pointsman_tls::OneVersion;
 use pointsman_tls_bench::Library;
@@ -204,9 +204,8 @@ fn carry_out(options: Options) -> ExitCode {
     match outcome {
         Ok(outcome) => show(&options, &outcome),
         Err(trouble) => {
-            let is_untrusted = trouble.to_string().contains("certificate") && options.plan.verify;
-            let help = "name the authority's certificate with `--ca FILE`, or say `--insecure`";
-            refuse_words(&trouble.to_string(), is_untrusted.then_some(help))
+            let words = trouble.to_string();
+            refuse_words(&words, advice(&words))
         }
     }
 }

@@ -30,7 +30,12 @@ pub(super) fn interruptible(
         0 => status,
         signal => {
             let name = if signal == SIGINT as usize { "SIGINT" } else { "SIGTERM" };
-            let words = format!("interrupted by {name}: what had been measured by then is told\n");
+            let told = if status == ExitCode::from(WRONG_USE) {
+                ""
+            } else {
+                ": what had been measured by then is told"
+            };
+            let words = format!("interrupted by {name}{told}\n");
             say(&mut io::stderr(), &words, BY_SIGNAL + signal as u8)
         }
     }

@@ -41,7 +41,8 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         record.held_back,
     )?;
     for kind in ErrorKind::ALL.into_iter().filter(|kind| record.errors_of(*kind) > 0) {
-        writeln!(text, "  failed: {} {}", record.errors_of(kind), kind.name())?;
+        let statuses = if kind == ErrorKind::Status { statuses(&record.statuses) } else { String::new() };
+        writeln!(text, "  failed: {} {}{statuses}", record.errors_of(kind), kind.name())?;
     }
     shares(text, outcome)?;
     handshakes(text, outcome)?;
@@ -78,6 +79,14 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     Ok(())
 }
 
+/// Those that are not of success, and how often each: ` (3 × 404, 1 × 503)`.
+fn statuses(counts: &[u64]) -> String {
+    let others =
+        counts.iter().enumerate().filter(|(status, count)| !(200..300).contains(status) && **count > 0);
+    let said: Vec<String> = others.map(|(status, count)| format!("{count} × {status}")).collect();
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
+}
+
 /// What became of users, and of each step.
 fn sessions(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let (Some(record), Some(script)) = (&outcome.record.sessions, &outcome.plan.session) else {
@@ -103,7 +112,8 @@ fn sessions(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
                 .map(|(_, quantile)| format!("{:>10}", time(times.value_at_quantile(quantile) as f64)))
                 .concat(),
         };
-        writeln!(text, "  {name:<24}{:>10}{cells}{end}", time(times.mean()))
+        let mean = if times.is_empty() { "none".to_owned() } else { time(times.mean()) };
+        writeln!(text, "  {name:<24}{mean:>10}{cells}{end}")
     };
     row("whole session", &record.whole, "")?;
     row("of it waiting", &record.waited, "")?;
