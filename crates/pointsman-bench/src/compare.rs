@@ -15,7 +15,7 @@ use crate::plan::{Handshakes, Load, Plan};
 use crate::{Ceiling, Fault, Machine, Progress, run_whole};
 
 /// What may fail of a trial's requests: where it is more, the trial is void.
-const FAILED_SHARE_MAX: f64 = 0.01;
+pub(crate) const FAILED_SHARE_MAX: f64 = 0.01;
 
 /// What is compared.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use pointsman_measure::statistics::{Little, exponentiality};
 use pointsman_measure::verdict::{Colour, Measure, Reason, SelfMeasures, Verdict, verdict};
 
+use crate::compare::FAILED_SHARE_MAX;
 use crate::outcome::{Outcome, ThreadUse};
 use crate::plan::{Arrivals, Load};
 use crate::record::ErrorKind;
@@ -78,18 +79,34 @@ impl Outcome {
 
     /// Whether the generator was in control: green, amber or red, with the reasons.
     ///
-    /// At best it is amber where the run was interrupted.
+    /// At best it is amber where the run was interrupted, or where more requests failed than a result may have: a generator
+    /// that is in control of a thousand errors has measured no answers.
     pub fn verdict(&self) -> Verdict {
         let mut all = self.verdict_by(&|outcome| verdict(&outcome.self_measures(None)));
-        if self.was_interrupted {
-            let of = self.plan.time.as_secs_f64();
-            let measured = self.record.batches.len() as f64 / 10.0;
-            let text = format!("what counts is {measured:.1} s of the {of:.1} s that were to be measured");
-            all.reasons.push(Reason { colour: Colour::Amber, measure: Measure::Interrupted, text });
-            all.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.colour));
+        let reasons = [(Measure::Interrupted, self.cut_short()), (Measure::Answers, self.failures())];
+        for (measure, text) in reasons {
+            let Some(text) = text else { continue };
+            all.reasons.push(Reason { colour: Colour::Amber, measure, text });
             all.colour = all.colour.max(Colour::Amber);
         }
+        all.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.colour));
         all
+    }
+
+    fn cut_short(&self) -> Option<String> {
+        let of = self.plan.time.as_secs_f64();
+        let measured = self.record.batches.len() as f64 / 10.0;
+        let text = format!("what counts is {measured:.1} s of the {of:.1} s that were to be measured");
+        self.was_interrupted.then_some(text)
+    }
+
+    fn failures(&self) -> Option<String> {
+        let share = self.record.failed_share();
+        let text = format!(
+            "{:.1} % of the requests failed, so what was measured is partly how fast they fail",
+            share * 100.0
+        );
+        (share > FAILED_SHARE_MAX).then_some(text)
     }
 
     /// The same by another judge. Agents are judged one by one, and the worst of them is the verdict.

@@ -63,8 +63,9 @@ impl Little {
     }
 }
 
+/// Of nothing 0: the sum of no numbers is -0.
 fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+    values.iter().fold(0.0, |sum, value| sum + value) / values.len().max(1) as f64
 }
 
 #[cfg(test)]
@@ -97,6 +98,12 @@ mod tests {
         wrong_clock.service.reset();
         wrong_clock.service.saturating_record_n(SECOND_NS / 25, 400);
         assert!(of(&wrong_clock).gap() > 0.4, "{:?}", of(&wrong_clock));
+    }
+
+    #[test]
+    fn nothing_under_way_is_nothing() {
+        let nothing = Little::of(&Record::new(0), 0.0, 10.0, 0.0);
+        assert_eq!(format!("{:.2}", nothing.under_way), "0.00", "{nothing:?}");
     }
 
     #[test]

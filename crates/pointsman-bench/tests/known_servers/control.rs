@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use pointsman_bench::{Listening, Manner, Outcome, Url};
+use pointsman_bench::{Listening, Manner, Outcome, Service, Url};
 use pointsman_measure::verdict::{Colour, Measure};
 use socket2::{Domain, Socket, Type};
 
@@ -107,4 +107,21 @@ fn a_full_listening_queue_of_this_machine_is_seen() {
     outcome.generator.listening = Some(Listening { overflows: 1, drops: 1 });
     outcome.record.opened = 1_000;
     assert_eq!(said_of(&outcome, Measure::ListenQueue).map(|(colour, _)| colour), Some(Colour::Amber));
+}
+
+#[test]
+fn errors_are_no_answers() {
+    let server = started(&Manner { capacity: Some(100.0), service: Service::Limiter, ..Manner::default() });
+    let mut plan = plan("http", &server, open(400.0));
+    (plan.warm_up, plan.time) = (Duration::ZERO, Duration::from_secs(1));
+    let mut outcome = outcome(&plan);
+    let share = outcome.record.failed_share();
+    assert!((0.3..1.0).contains(&share), "{share}");
+    let (colour, text) = said_of(&outcome, Measure::Answers).expect("it is said");
+    assert_eq!(colour, Colour::Amber);
+    assert!(text.starts_with(&format!("{:.1} % of the requests failed", share * 100.0)), "{text}");
+    assert!(outcome.verdict().colour >= Colour::Amber);
+    // Few of many are for whoever reads the counts.
+    outcome.record.due *= 200;
+    assert_eq!(said_of(&outcome, Measure::Answers), None);
 }

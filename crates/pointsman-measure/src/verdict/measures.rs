@@ -40,7 +40,7 @@ pub enum Measure {
     NullServer,
     /// What one client less reaches.
     FewerClients,
-    /// What was answered behind handshakes.
+    /// How many answers were errors.
     Answers,
     /// How much of the time there was of a trial that was interrupted.
     Interrupted,

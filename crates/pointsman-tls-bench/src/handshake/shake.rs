@@ -130,7 +130,7 @@ impl Shaking<'_> {
         // The measured time is over: that more has to come for it costs nothing.
         let mut line = Vec::with_capacity(STATUS_LINE_BYTES);
         loop {
-            let mut part = (&mut self.tls).reader().take((STATUS_LINE_BYTES - line.len()) as u64);
+            let mut part = self.tls.reader().take((STATUS_LINE_BYTES - line.len()) as u64);
             // What is not there yet is no fault, nor is an end.
             let (Ok(_) | Err(_)) = part.read_to_end(&mut line);
             if line.len() == STATUS_LINE_BYTES || self.read().is_err() || self.process().is_err() {
