@@ -256,8 +256,9 @@ fn sessions_are_resumed_as_often_as_asked() {
     let some = outcome(&of_tls(&server, open(300.0), Handshakes::Resumed(0.5)));
     assert!(some.voids.is_empty(), "{:?}", some.voids);
     let (full, resumed) = (of_kind(&some, Kind::Full) as f64, of_kind(&some, Kind::Resumed) as f64);
-    // Some 390 draws: 0.5, give or take 0.025.
-    assert!((0.35..0.65).contains(&(resumed / (full + resumed))), "{full} {resumed}");
+    // Some 390 draws: 0.5, give or take 0.025; less where many were begun before one was over, which have nothing to resume.
+    let could = full + resumed - some.record.connections_most as f64;
+    assert!(resumed > 0.35 * could && resumed < 0.65 * (full + resumed), "{full} {resumed} {could}");
 }
 
 #[test]

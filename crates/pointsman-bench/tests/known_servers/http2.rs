@@ -155,7 +155,7 @@ fn bodies_larger_than_windows_go_both_ways() {
     // More than a stream's window of ours.
     let server = started(&Manner { body_bytes: 20_000_000, ..Manner::default() });
     let mut down = plan("http", server.address(), clients(2));
-    down.streams = 2;
+    (down.streams, down.time, down.timeout) = (2, Duration::from_secs(2), Duration::from_secs(10));
     let down = outcome(&down);
     let record = &down.record;
     assert!(record.answered > 2 && record.failed() == 0, "{:?}", record.errors);
