@@ -193,7 +193,7 @@ impl LocalPool {
     }
 
     /// Whether a client is with a server that a rule names for it: by that rule or another one that names it, or by those of the
-    /// pool. What proves that it is not new counts where the pool knows nothing else of it.
+    /// pool. Only the table says that, where there is one: what proves that it is not new may be of a visit to another server.
     pub(crate) fn is_with_named(
         &self,
         at: usize,
@@ -206,10 +206,9 @@ impl LocalPool {
             let kept: Option<Kept> = table.and_then(|table| table.server_of(client, seconds(now_us)));
             kept.map(|kept| kept.server)
         };
-        let in_the_pool = server_of(known.client);
         server_of(named_client(known, identity)) == Some(named_number(identity))
-            || in_the_pool == Some(sticky_number(identity))
-            || known.has_been_here && in_the_pool.is_none()
+            || server_of(known.client) == Some(sticky_number(identity))
+            || known.has_been_here && table.is_none()
     }
 
     /// Notes that a client is with a server that a rule names. It stands apart from where the pool has it, which the rule says

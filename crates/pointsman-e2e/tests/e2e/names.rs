@@ -6,6 +6,8 @@ use std::thread::spawn;
 
 use pointsman_e2e::{ADMIN_TOKEN, Client, Manner, NameServer, Origin, Setup, Switch, ok, pointsman, until};
 
+use crate::servers_at_run_time::change;
+
 pointsman_e2e::for_threads!(
     an_address_that_changes,
     one_address_of_several,
@@ -13,6 +15,7 @@ pointsman_e2e::for_threads!(
     aliases_and_other_detours,
     a_name_that_nobody_knows_yet,
     reloads,
+    a_server_that_cannot_be_looked_up,
     a_reload_that_waits_is_told_to_end,
     nobody_else_waits_for_a_name,
 );
@@ -217,6 +220,26 @@ fn reloads(threads: usize) {
     names.answers(Manner::Well);
     names.set("other.example", &["300 127.0.0.1"]);
     switch.reload(&setup(threads, &names, &origin, keys).raw(&more), 3);
+}
+
+/// A server whose name nobody knows is refused with its place, and nothing has changed for who comes behind it.
+fn a_server_that_cannot_be_looked_up(threads: usize) {
+    let origin = Origin::answering("one", ok);
+    let names = NameServer::new();
+    names.set(NAME, &["300 127.0.0.1"]);
+    let switch = setup(threads, &names, &origin, "answer_ms_max = 100").start();
+    let file = || std::fs::read_to_string(switch.folder().join("pointsman.toml")).expect("it is there");
+    let before = file();
+    let (status, said) = change(&switch, "PUT", "bad", "{\"address\": \"nobody.example:80\"}");
+    assert_eq!((status, file()), (422, before), "{said}");
+    assert!(
+        said["findings"][0]["message"].as_str().expect("a sentence").contains("nobody.example"),
+        "{said}"
+    );
+    assert!(said["text"].as_str().expect("a text").contains("help: "), "{said}");
+    let good = format!("{{\"address\": \"{}\"}}", origin.address());
+    let (status, said) = change(&switch, "PUT", "good", &good);
+    assert_eq!((status, &said["generation"]), (200, &2.into()), "{said}");
 }
 
 /// Whoever waits for names does not hold the end up.

@@ -6,6 +6,7 @@ use pointsman_e2e::{Client, Origin, Setup, Switch, until};
 use serde_json::{Value, json};
 
 use crate::drain::held;
+use crate::published_rules;
 
 pointsman_e2e::for_threads!(
     set_by_hand,
@@ -16,6 +17,7 @@ pointsman_e2e::for_threads!(
     one_that_leaves_ends_what_it_does,
     only_what_was_read_is_changed,
     what_would_be_wrong_changes_nothing,
+    what_a_refused_reload_has_left_is_kept,
 );
 
 const POOL: &str = "/api/v1/pools/standard";
@@ -282,4 +284,39 @@ fn what_would_be_wrong_changes_nothing(threads: usize) {
     let long = "x".repeat(70_000);
     client.send(format!("PUT {POOL}/servers/c HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: 70000\r\n\r\n{long}", pointsman_e2e::ADMIN_TOKEN));
     assert_eq!(client.response().status(), 413);
+}
+
+/// What somebody has edited, and what a reload has refused, is theirs: no change is written over it, nor lets it in.
+fn what_a_refused_reload_has_left_is_kept(threads: usize) {
+    const RULES: &str = "R1: { routeTo(standard); }";
+    let (a, b) = (Origin::new("a"), Origin::new("b"));
+    let setup = two(threads, &a, &b).rules(RULES);
+    let switch = setup.start();
+    let rules_version = switch.admin_shows(published_rules::RULES)["rules_version"].clone();
+    let publish = || {
+        let tag = format!("If-Match: {rules_version}\r\n");
+        switch.admin_ask("PUT", published_rules::RULES, &tag, "else: routeTo(standard);").0.status()
+    };
+    let refuse = |setup: &Setup| {
+        setup.write(switch.folder());
+        let before = switch.said().matches("reload refused").count();
+        switch.signal("HUP");
+        until("it is refused", || (switch.said().matches("reload refused").count() > before).then_some(()));
+    };
+    refuse(&setup.clone().limits("head_bytes_mx = 1"));
+    let (status, said) = change(&switch, "PATCH", "b", "{\"weight\": 3}");
+    assert_eq!(status, 409, "{said}");
+    assert!(said["detail"].as_str().expect("a sentence").contains("pointsman.toml"), "{said}");
+    assert_eq!(publish(), 409);
+    assert!(configuration(&switch).contains("head_bytes_mx"));
+
+    refuse(&setup.clone().rules("R1: { routeTo(nowhere); }"));
+    assert_eq!((change(&switch, "PATCH", "b", "{\"weight\": 3}").0, publish()), (409, 409));
+    assert!(published_rules::file(&switch).contains("nowhere"));
+
+    // As it serves: nothing is anybody's.
+    setup.write(switch.folder());
+    let (status, said) = change(&switch, "PATCH", "b", "{\"weight\": 3}");
+    assert_eq!((status, &said["generation"]), (200, &2.into()), "{said}");
+    assert_eq!(publish(), 200);
 }

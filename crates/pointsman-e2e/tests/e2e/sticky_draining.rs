@@ -17,6 +17,7 @@ pointsman_e2e::for_threads!(
     without_room_only_a_proof_counts,
     backups_keep_whom_they_get_meanwhile,
     where_a_rule_names_the_server,
+    what_was_no_visit_to_the_named_server,
     where_a_share_is_a_server,
     where_a_listener_keeps_clients_with_it
 );
@@ -272,6 +273,41 @@ fn where_a_rule_names_the_server(threads: usize) {
     drain(&switch, "s0", "enabled");
     assert_eq!(asked(&switch, "/one", 0..80), all_of(&(0..80), "s0"));
     assert_eq!(asked(&switch, "/", by_pool), homes);
+}
+
+/// A visit to something else proves nothing where a rule names a server, nor does a session that began with being refused.
+fn what_was_no_visit_to_the_named_server(threads: usize) {
+    const RULES: &str = "R1: if (path under \"/one\") { routeTo(standard.s0, STICKY); }\n\
+        R2: if (path under \"/other\") { routeTo(another, STICKY); }\n\
+        else: routeTo(standard, STICKY);";
+    let origins = three();
+    let named = |stickiness: &str| {
+        let rules = RULES.replace("STICKY", stickiness);
+        setup(threads, stickiness, "", &origins).rules(&rules).pool("another", &[&origins[1]]).with_token()
+    };
+    let switch = named("STICKY_ON_COOKIE").start();
+    drain(&switch, "s0", "draining");
+    for path in ["/other", "/"] {
+        let answer = switch.get(path);
+        let cookie = answer.head.field("set-cookie").and_then(|cookie| cookie.split(';').next());
+        let cookie = format!("Cookie: {}\r\n", cookie.expect("a cookie"));
+        let ask = || switch.client().ask("GET", "/one", &cookie).status();
+        assert_eq!([ask(), ask()], [503, 503], "{path}");
+    }
+
+    let authority = Authority::new("test CA");
+    let switch = named("STICKY_ON_TLS_SESSION").tls(&authority.server(&["shop.example"]), "").start();
+    for version in [TlsClient::v13, TlsClient::v12] {
+        let (old, new) = (version(&authority), version(&authority));
+        let ask = |client: &TlsClient| {
+            let client = Client::plain(switch.address("shop")).into_tls(client, "shop.example");
+            client.expect("a handshake").get("/one").status()
+        };
+        drain(&switch, "s0", "enabled");
+        assert_eq!(ask(&old), 200);
+        drain(&switch, "s0", "draining");
+        assert_eq!([ask(&new), ask(&new), ask(&old), ask(&new)], [503, 503, 200, 503]);
+    }
 }
 
 /// A share of a split that is a server: its clients stay, also where only their cookie says that they are. Who is new and falls

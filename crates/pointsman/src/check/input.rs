@@ -1,10 +1,10 @@
 //! Files that a command is given: read whole, within a limit, or a sentence that says why not.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use pointsman_config::{bounded, reason};
+use pointsman_tls::BoundedFile;
 
 /// What people call a file: its path, or where `-` leads.
 pub(crate) fn name(path: &Path) -> String {
@@ -23,8 +23,11 @@ pub(crate) fn is_configuration(path: &Path) -> bool {
 
 /// The bytes of a file, or of standard input where the path is `-`.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let read =
-        if is_standard(path) { bounded(io::stdin().lock()) } else { File::open(path).and_then(bounded) };
+    let read = if is_standard(path) {
+        bounded(io::stdin().lock())
+    } else {
+        BoundedFile::open(path).and_then(bounded)
+    };
     read.map_err(|error| unreadable(path, &error))
 }
 

@@ -112,6 +112,7 @@ impl Reloads {
         reloaded.or_else(|why| {
             // Where that fails, too, the files hold one pair or the other, and the next reload takes it.
             before.write_back(&files, &new).map_err(Unreplaced::Unwritable)?;
+            self.is_written_back();
             Err(why)
         })
     }

@@ -131,6 +131,7 @@ impl Control {
                 metrics: metrics.clone(),
                 log: sinks.log,
                 config,
+                looked_at: RefCell::new(files.clone()),
                 files: RefCell::new(files),
                 source: RefCell::new(source),
                 rule_sets: RefCell::new(rule_sets),
@@ -271,7 +272,7 @@ async fn until_told_to_end(
         let may_reload = watch_ms != 0 && !succession.is_under_way() && reloads.turns.are_none();
         if may_reload && looked.elapsed().as_millis() >= u128::from(watch_ms) {
             looked = Instant::now();
-            if changed(&reloads.files.borrow()) {
+            if changed(&reloads.looked_at.borrow()) {
                 own.begin(By::now("-", "a file has changed"), Told::Nobody);
             }
         }

@@ -47,6 +47,8 @@ pub(super) enum Unfit {
 pub(super) enum Unpublished {
     Unwritable(io::Error),
     Refused(String),
+    /// The configuration with it is wrong, which its names showed.
+    Wrong(Problems),
     /// What stands on disk has changed while it was read.
     Changed(PathBuf),
     /// Nothing may change by now.
@@ -121,7 +123,10 @@ impl Reloads {
         self.take(loaded, looked_up, by).map_err(|refused| {
             let why = Unpublished::of(refused);
             match (write(&path, before.as_bytes()), why) {
-                (Ok(()), why) => why,
+                (Ok(()), why) => {
+                    self.is_written_back();
+                    why
+                }
                 (Err(error), why) => Unpublished::Refused(format!(
                     "{}; and `{}` has the new text, for it could not be written back: {error}",
                     why.sentence(),
@@ -138,10 +143,7 @@ impl Unpublished {
         match refused {
             Refused::System(fault) => Unpublished::Refused(fault),
             Refused::Unready(why) => Unpublished::Unready(why),
-            Refused::Files(problems) => {
-                let first = problems.diagnostics().next();
-                Unpublished::Refused(first.map_or_else(String::new, |(_, finding)| finding.message.clone()))
-            }
+            Refused::Files(problems) => Unpublished::Wrong(problems),
         }
     }
 
@@ -150,6 +152,10 @@ impl Unpublished {
         match self {
             Unpublished::Unwritable(error) => error.to_string(),
             Unpublished::Refused(fault) => fault.clone(),
+            Unpublished::Wrong(problems) => {
+                let first = problems.diagnostics().next();
+                first.map_or_else(String::new, |(_, finding)| finding.message.clone())
+            }
             Unpublished::Changed(path) => {
                 format!("`{}` has changed since it was read: reload first, or undo that", path.display())
             }
@@ -164,6 +170,10 @@ pub(super) fn write(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
     let target = path.canonicalize()?;
     let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let old = fs::metadata(&target)?;
+    // What somebody hands over by a pipe is not to lie on a disk.
+    if !old.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
     let mut new = NamedTempFile::new_in(folder)?;
     new.write_all(text.as_ref())?;
     new.as_file().set_permissions(old.permissions())?;
@@ -198,5 +208,7 @@ mod tests {
         assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
         assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 2, "nothing else is left");
         assert!(write(&folder.path().join("none"), "new").is_err());
+        let refused = write(Path::new("/dev/null"), "new").expect_err("it is a device");
+        assert_eq!(refused.to_string(), "it is no regular file");
     }
 }

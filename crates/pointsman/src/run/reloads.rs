@@ -24,7 +24,10 @@ pub(super) struct Reloads {
     pub(super) metrics: Arc<Metrics>,
     pub(super) log: Option<AccessLog>,
     pub(super) config: PathBuf,
+    /// The files that serve, as they were read: what differs from them is somebody's who has not reloaded it, or could not.
     pub(super) files: RefCell<Vec<WatchedFile>>,
+    /// The files as they were looked at last: until one of them changes there is nothing to try again.
+    pub(super) looked_at: RefCell<Vec<WatchedFile>>,
     /// The text of the configuration that serves.
     pub(super) source: RefCell<Arc<str>>,
     /// The rules that serve, as they were read.
@@ -148,8 +151,7 @@ impl Reloads {
             }
             Err(Unread::Wrong(problems)) => {
                 self.metrics.reload_refused();
-                // Until one of these files changes again there is nothing to try again.
-                *self.files.borrow_mut() = problems.watched().to_vec();
+                *self.looked_at.borrow_mut() = problems.watched().to_vec();
                 notice::error(&format!("reload refused:\n{}", problems.render(notice::colour())));
                 Err(Refused::Files(problems))
             }
@@ -193,7 +195,7 @@ impl Reloads {
         notice::warnings(&loaded);
         let joined = looked_up.join(&loaded);
         let Loaded { source, files, warnings, rule_sets, .. } = loaded;
-        *self.files.borrow_mut() = files;
+        self.looked_at.borrow_mut().clone_from(&files);
         let plan = joined.map_err(|unjoined| self.refuse_for(unjoined))?;
         let waiting = self.fixed.differing(&Fixed::of(&plan));
         for key in &waiting {
@@ -213,6 +215,7 @@ impl Reloads {
                 self.metrics.reloaded(generation);
                 self.history.borrow_mut().keep(&rule_sets, by);
                 let_go(self.rule_sets.replace(rule_sets));
+                *self.files.borrow_mut() = files;
                 *self.source.borrow_mut() = source;
                 notice::listening(&switch);
                 threads_changed(before, &switch).iter().for_each(|line| notice(line));
@@ -222,6 +225,11 @@ impl Reloads {
             }
             Err(fault) => Err(self.refuse(fault.to_string())),
         }
+    }
+
+    /// What serves was written back, and is not to be tried again.
+    pub(super) fn is_written_back(&self) {
+        self.looked_at.borrow_mut().clone_from(&self.files.borrow());
     }
 
     /// A plan cannot serve for its names.

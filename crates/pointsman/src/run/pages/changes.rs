@@ -39,19 +39,6 @@ pub(super) fn unready(why: Unready) -> Page {
     }
 }
 
-/// Nothing was written, or not for long.
-pub(super) fn unpublished(why: &Unpublished, path: &Path) -> Page {
-    match why {
-        Unpublished::Unwritable(error) => {
-            let detail = format!("nothing has changed: `{}` cannot be written: {error}", path.display());
-            Page::problem(500, detail)
-        }
-        Unpublished::Unready(why) => unready(*why),
-        Unpublished::Changed(_) => Page::problem(409, why.sentence()),
-        Unpublished::Refused(fault) => Page::problem(422, format!("nothing has changed: {fault}")),
-    }
-}
-
 impl SwitchPages {
     /// Waits for a turn to change something, or to have it read, for who may still ask for it by then.
     pub(super) async fn turn(&self, request: &Request) -> Result<Turn, Page> {
@@ -81,6 +68,20 @@ impl SwitchPages {
             Refused::Files(problems) => wrong(problems, colour, &self.configuration()),
             Refused::Unready(why) => unready(*why),
             Refused::System(fault) => Page::problem(422, format!("nothing has changed: {fault}")),
+        }
+    }
+
+    /// Nothing was written, or not for long.
+    pub(super) fn unpublished(&self, why: &Unpublished, path: &Path, colour: Colour) -> Page {
+        match why {
+            Unpublished::Unwritable(error) => {
+                let detail = format!("nothing has changed: `{}` cannot be written: {error}", path.display());
+                Page::problem(500, detail)
+            }
+            Unpublished::Unready(why) => unready(*why),
+            Unpublished::Changed(_) => Page::problem(409, why.sentence()),
+            Unpublished::Refused(fault) => Page::problem(422, format!("nothing has changed: {fault}")),
+            Unpublished::Wrong(problems) => wrong(problems, colour, &self.configuration()),
         }
     }
 

@@ -9,7 +9,7 @@ use pointsman_config::{Colour, RuleSet};
 use pointsman_telemetry::{Durations, RuleCounts, RuleOutcomes};
 use serde_json::{Value, json};
 
-use super::changes::{seen, unpublished};
+use super::changes::seen;
 use super::{SwitchPages, colour, compare, findings, undone};
 use crate::replay::stand::Rules;
 use crate::run::aside::let_go;
@@ -149,7 +149,7 @@ impl SwitchPages {
                 }))
                 .with_version(&version)
             }
-            Err(unpublished) => self::unpublished(&unpublished, &path),
+            Err(unpublished) => self.unpublished(&unpublished, &path, colour(request)),
         }
     }
 

@@ -11,7 +11,7 @@ use pointsman_telemetry::rfc3339;
 use serde_json::{Map, Value, json};
 
 use super::body::object;
-use super::changes::{seen, unpublished, upgrading};
+use super::changes::{seen, upgrading};
 use super::plan::{address, host};
 use super::{SwitchPages, colour, findings, members};
 use crate::run::history::By;
@@ -99,7 +99,7 @@ impl SwitchPages {
         let path = draft.path().to_owned();
         let by = By::now(request.who.as_deref().unwrap_or("-"), request.parameter("why").unwrap_or_default());
         let reloaded = self.reloads.publish(&turn, draft, by).await;
-        let reloaded = reloaded.map_err(|why| unpublished(&why, &path))?;
+        let reloaded = reloaded.map_err(|why| self.unpublished(&why, &path, colour(request)))?;
         Ok(self.page(
             &self.switch.borrow(),
             json!({
