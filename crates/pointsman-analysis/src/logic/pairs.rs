@@ -152,7 +152,7 @@ impl Report<'_> {
     }
 
     /// Asks what a rule is to those before it.
-    fn look_at_pairs(&mut self, before: &[u32], second: u32, kin: &Kin, pairs: &mut Pairs) {
+    fn look_at_pairs(&mut self, before: &[u32], second: u32, kin: &Kin<'_>, pairs: &mut Pairs) {
         let mut meant = before.to_vec();
         meant.retain(|first| !self.ends_alike(*first, second) && !self.allows(second, *first));
         // How many ask for the same fields, and whether one of them was shown to conflict.

@@ -33,7 +33,7 @@ struct Group {
 }
 
 impl Report<'_> {
-    pub(super) fn report_conflicts(&mut self, conflicts: Vec<Overlap>, kin: &Kin) {
+    pub(super) fn report_conflicts(&mut self, conflicts: Vec<Overlap>, kin: &Kin<'_>) {
         let (conflicts, guarded) = conflicts.into_iter().partition(|overlap| self.routes(overlap.first));
         self.report_guards(guarded);
         self.report_routes(conflicts, kin);
@@ -52,7 +52,7 @@ impl Report<'_> {
         });
     }
 
-    fn report_routes(&mut self, conflicts: Vec<Overlap>, kin: &Kin) {
+    fn report_routes(&mut self, conflicts: Vec<Overlap>, kin: &Kin<'_>) {
         let mut of_first: HashMap<(u32, usize), usize> = HashMap::new();
         let mut of_second: HashMap<(u32, usize), usize> = HashMap::new();
         for Overlap { first, second, .. } in &conflicts {

@@ -1,9 +1,12 @@
 //! Fields that are made of each other: what the values of one say of the other, where each by itself has values and no
 //! request has both.
 
+use std::sync::LazyLock;
+
 use pointsman_rules::{Entry, Field, Op, Over, OwnedValue, Place, Program, Targets, Test, compile};
 use pointsman_view::Reads;
 
+use super::exclusions::Part;
 use super::giving_up::of_two_kinds;
 use super::joined::Case;
 use super::of_field::{fails_without_value, needs_value};
@@ -167,8 +170,11 @@ impl<'p> Trial<'_, 'p> {
                 let pinned = self.said_by_pinned(tests, others, effort);
                 return pinned.into_iter().chain(self.other_targets(sketch, tests, others, effort)).collect();
             }
-            (Field::Url, Field::Query | Field::QueryParam(_)) | (Field::Path, Field::Method) => {
+            (Field::Url, Field::Query | Field::QueryParam(_)) => {
                 vec![self.said_by_pinned(tests, others, effort)]
+            }
+            (Field::Path, Field::Method | Field::Query | Field::QueryParam(_)) => {
+                vec![self.said_by_pinned(tests, others, effort), self.said_by_asterisk(tests, others, effort)]
             }
             (Field::QueryParam(_), Field::Query) => vec![needs_line(tests, others)],
             (Field::Query, Field::QueryParam(_)) => vec![self.said_by_pinned(tests, others, effort)],
@@ -239,6 +245,29 @@ impl<'p> Trial<'_, 'p> {
             let fails = |_: &Test, states: States, comes_to| !states.covers(comes_to);
             lemma.push(self.first_of_text((&pin.field, text), others, fails, effort)?);
         }
+        Some(Related::Never(lemma))
+    }
+
+    /// Of a path that does not begin with a slash: it is `*`, which OPTIONS alone asks for, and without a query.
+    fn said_by_asterisk(
+        &mut self,
+        tests: &[Mattering<'p>],
+        others: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Option<Related<'p>> {
+        static SLASH: LazyLock<Option<Part>> =
+            LazyLock::new(|| Part::read(&(r#"path startsWith "/""#, true)));
+        let slash = SLASH.as_ref()?.test()?;
+        let own: Vec<Mattering<'p>> =
+            tests.iter().filter(|(_, states)| states.wanted().is_some()).copied().collect();
+        let (first, _) = own.first()?;
+        let all: Vec<_> = asked(&own).chain([Asked { test: slash, wanted: Wanted::NotFalse }]).collect();
+        let Solved::Nothing { because } = self.analyst.solve_tests(&first.field, &all, effort) else {
+            return None;
+        };
+        let mut lemma = numbers(because, &own);
+        let fails = |_: &Test, states: States, comes_to| !states.covers(comes_to);
+        lemma.push(self.first_of_text((&first.field, b"*"), others, fails, effort)?);
         Some(Related::Never(lemma))
     }
 

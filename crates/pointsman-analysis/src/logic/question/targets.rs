@@ -82,8 +82,8 @@ impl<'p> Trial<'_, 'p> {
         }
     }
 
-    /// Targets that spell letters of a path as codes: of one in which those stand for which a test of the target has codes,
-    /// and of the one that was found.
+    /// Targets that spell letters of a path as codes, where a test of the target has codes, or is not to be true: of a path in
+    /// which those letters stand, and of the one that was found.
     fn coded_targets(
         &mut self,
         sketch: &Sketch<'p>,
@@ -99,7 +99,15 @@ impl<'p> Trial<'_, 'p> {
             _ => None,
         });
         let conditions: Vec<_> = letters.map(|letters| format!("path contains \"{letters}\"")).collect();
-        if conditions.is_empty() {
+        // What must not stand in a target can stand in the path as codes.
+        let avoids = tests.iter().any(|(test, states)| {
+            let is_of_text = matches!(
+                test.op,
+                Op::Contains(_) | Op::StartsWith(_) | Op::EndsWith(_) | Op::Like(_) | Op::Matches(_)
+            );
+            is_of_text && !states.covers(States::TRUE)
+        });
+        if conditions.is_empty() && !avoids {
             return Vec::new();
         }
         let with_letters = self.with_further(&path.field, others, &conditions, effort);

@@ -1,23 +1,21 @@
 //! Comparisons of texts as automata.
 
+use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use pointsman_rules::{Entry, Members, Op, Order};
-use regex_automata::dfa::{Automaton as _, StartKind, dense};
-use regex_automata::nfa::thompson;
-use regex_automata::util::primitives::StateID;
-use regex_automata::util::syntax;
+use regex_automata::hybrid::LazyStateID;
 use regex_automata::{Anchored, Input};
 
 use super::lazy::Lazy;
 use super::{Machine, STATES_MAX, Table, Words};
 
-/// Bytes of one automaton while it is built.
+/// Bytes of what an automaton is made of.
 const BUILT_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of what its states are made of: what has more is given up before it takes seconds.
-const DETERMINIZED_BYTES_MAX: usize = 1 << 20;
+/// Bytes of its states, and of what they are made of: what has more is given up before it takes seconds.
+const TABLE_BYTES_MAX: usize = 2 << 20;
 
 /// Texts of a named list that has an automaton.
 const LISTED_MAX: usize = 1024;
@@ -189,24 +187,19 @@ fn like(pattern: &[u8]) -> String {
 /// Where a search stands: what the searcher knows, or that it has found a match.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Search {
-    At(StateID),
+    At(LazyStateID),
     Found,
 }
 
 /// The texts in which a regex of rules, with their options, matches somewhere.
+///
+/// All states of an automaton that makes them one by one, and not one that is made whole: the crate has that only with a feature
+/// with which matching goes wrong (docs/adr/0064).
 pub(super) fn of_regex(pattern: &str) -> Option<Table> {
-    let config = dense::Config::new()
-        .start_kind(StartKind::Unanchored)
-        .accelerate(false)
-        .dfa_size_limit(Some(BUILT_BYTES_MAX))
-        .determinize_size_limit(Some(DETERMINIZED_BYTES_MAX));
-    let dfa = dense::Builder::new()
-        .configure(config)
-        .syntax(syntax::Config::new().unicode(false).utf8(false).dot_matches_new_line(true))
-        .thompson(thompson::Config::new().utf8(false).nfa_size_limit(Some(BUILT_BYTES_MAX)))
-        .build(pattern)
-        .ok()?;
-    let first = dfa.start_state_forward(&Input::new("").anchored(Anchored::No)).ok()?;
+    let dfa = super::lazy::searcher(pattern, BUILT_BYTES_MAX, TABLE_BYTES_MAX)?;
+    let mut cache = dfa.create_cache();
+    let first = dfa.start_state_forward(&mut cache, &Input::new("").anchored(Anchored::No)).ok()?;
+    let cache = RefCell::new(cache);
     let mut classes = [0; 256];
     for byte in 0..=u8::MAX {
         classes[usize::from(byte)] = dfa.byte_classes().get(byte);
@@ -214,20 +207,22 @@ pub(super) fn of_regex(pattern: &str) -> Option<Table> {
     // The searcher says one byte later that it has found a match.
     let next = |search: &Search, byte| match search {
         Search::Found => Some(Search::Found),
-        Search::At(state) => {
-            let next = dfa.next_state(*state, byte);
-            match () {
-                () if dfa.is_quit_state(next) => None,
-                () if dfa.is_match_state(next) => Some(Search::Found),
-                () => Some(Search::At(next)),
-            }
-        }
+        Search::At(state) => match dfa.next_state(&mut cache.borrow_mut(), *state, byte).ok()? {
+            next if next.is_quit() => None,
+            next if next.is_match() => Some(Search::Found),
+            next => Some(Search::At(next)),
+        },
     };
+    let has_room = Cell::new(true);
     let takes = |search: &Search| match search {
         Search::Found => true,
-        Search::At(state) => dfa.is_match_state(dfa.next_eoi_state(*state)),
+        Search::At(state) => {
+            let end = dfa.next_eoi_state(&mut cache.borrow_mut(), *state);
+            has_room.set(has_room.get() && end.is_ok());
+            end.is_ok_and(|end| end.is_match())
+        }
     };
-    Table::explored(classes, Search::At(first), next, takes)
+    Table::explored(classes, Search::At(first), next, takes).filter(|_| has_room.get())
 }
 
 #[cfg(test)]

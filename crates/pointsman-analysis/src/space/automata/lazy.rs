@@ -21,6 +21,17 @@ pub(super) const LOST: u32 = u32::MAX;
 /// Behind a match.
 const FOUND: u32 = u32::MAX - 1;
 
+/// What searches for a regex of rules, with their options. It gives up where its states take more memory.
+pub(super) fn searcher(pattern: &str, nfa_bytes_max: usize, states_bytes_max: usize) -> Option<DFA> {
+    let config = Config::new().cache_capacity(states_bytes_max).minimum_cache_clear_count(Some(0));
+    DFA::builder()
+        .configure(config)
+        .syntax(syntax::Config::new().unicode(false).utf8(false).dot_matches_new_line(true))
+        .thompson(thompson::Config::new().utf8(false).nfa_size_limit(Some(nfa_bytes_max)))
+        .build(pattern)
+        .ok()
+}
+
 /// The texts in which a regex matches somewhere.
 pub(in crate::space) struct Lazy {
     dfa: DFA,
@@ -38,13 +49,7 @@ struct Made {
 impl Lazy {
     /// Nothing where even what its states are made of is too large.
     pub(super) fn new(pattern: &str, nfa_bytes_max: usize) -> Option<Lazy> {
-        let config = Config::new().cache_capacity(STATES_BYTES_MAX).minimum_cache_clear_count(Some(0));
-        let dfa = DFA::builder()
-            .configure(config)
-            .syntax(syntax::Config::new().unicode(false).utf8(false).dot_matches_new_line(true))
-            .thompson(thompson::Config::new().utf8(false).nfa_size_limit(Some(nfa_bytes_max)))
-            .build(pattern)
-            .ok()?;
+        let dfa = searcher(pattern, nfa_bytes_max, STATES_BYTES_MAX)?;
         let mut cache = dfa.create_cache();
         let first = dfa.start_state_forward(&mut cache, &Input::new("").anchored(Anchored::No)).ok()?;
         let mut classes = [0; 256];
