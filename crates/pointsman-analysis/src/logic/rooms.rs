@@ -316,7 +316,7 @@ fn left_by(test: &Test, analyst: &mut Analyst<'_>) -> Vec<(Along, Room)> {
 /// Of what an automaton takes.
 fn of_outline(outline: Outline) -> Vec<(Along, Room)> {
     let mut left = of_beginning(&outline.beginning);
-    left.extend((0..).zip(outline.pieces).filter_map(|(place, piece)| of_piece(place, piece)));
+    left.extend((0..).zip(&outline.pieces).filter_map(|(place, ways)| of_pieces(place, ways)));
     let ending = |(first, last): &(Vec<u8>, Vec<u8>)| Interval {
         low: Interval::beginning(first).low,
         high: Interval::beginning(last).high,
@@ -327,21 +327,25 @@ fn of_outline(outline: Outline) -> Vec<(Along, Room)> {
     left
 }
 
-fn of_piece(place: u8, piece: Piece) -> Option<(Along, Room)> {
-    let interval = match piece {
-        Piece::Whole(text) => Interval::at(Place::Text(text.into())),
-        Piece::Beginning(text) if text.is_empty() => return None,
-        Piece::Beginning(text) => Interval::beginning(&text),
+fn of_pieces(place: u8, ways: &[Piece]) -> Option<(Along, Room)> {
+    let interval = |piece: &Piece| match piece {
+        Piece::Whole(text) => Some(Interval::at(Place::Text(text.as_slice().into()))),
+        Piece::Beginning(text) => (!text.is_empty()).then(|| Interval::beginning(text)),
     };
-    Some((Along::Piece(place), vec![interval]))
+    Some((Along::Piece(place), ways.iter().map(interval).collect::<Option<Room>>()?))
 }
 
 /// What a comparison with one text leaves of the pieces of a path.
 fn in_pieces(test: &Test) -> Vec<(Along, Room)> {
+    let is_gap = |byte: &u8| matches!(byte, b'*' | b'?');
     let (text, is_whole): (&[u8], bool) = match &test.op {
         Op::TextEquals(text) => (text, true),
         Op::Under(text) => (text.strip_suffix(b"/").unwrap_or(text), true),
         Op::StartsWith(text) => (text, false),
+        Op::Like(pattern) => match pattern.iter().position(is_gap) {
+            Some(gap) => (&pattern[..gap], false),
+            None => (pattern, true),
+        },
         _ => return Vec::new(),
     };
     let pieces: Vec<Box<[u8]>> = text.split(|byte| *byte == b'/').map(|piece| folded(piece.iter())).collect();
@@ -349,7 +353,7 @@ fn in_pieces(test: &Test) -> Vec<(Along, Room)> {
     let behind_slashes = (0..).zip(pieces.into_iter().enumerate().skip(1)).take(PIECES_MAX);
     let rooms = behind_slashes.filter_map(|(place, (number, piece))| {
         let is_cut = number == last && !is_whole;
-        of_piece(place, if is_cut { Piece::Beginning(piece.into()) } else { Piece::Whole(piece.into()) })
+        of_pieces(place, &[if is_cut { Piece::Beginning(piece.into()) } else { Piece::Whole(piece.into()) }])
     });
     rooms.collect()
 }

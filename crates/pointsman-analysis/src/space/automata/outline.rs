@@ -9,8 +9,8 @@ use super::Table;
 const STATES_MAX: usize = 512;
 /// So many pieces between slashes are looked at.
 pub(crate) const PIECES_MAX: usize = 4;
-/// So many ways to end are told apart.
-const ENDINGS_MAX: usize = 8;
+/// So many ways to end, and to begin a piece, are told apart.
+const WAYS_MAX: usize = 8;
 /// So many bytes of each.
 const BYTES_MAX: usize = 64;
 
@@ -19,8 +19,8 @@ const BYTES_MAX: usize = 64;
 pub(crate) struct Outline {
     /// With what they begin.
     pub(crate) beginning: Vec<u8>,
-    /// What stands behind their first slash, and up to the next or the end; behind their second; and so on.
-    pub(crate) pieces: Vec<Piece>,
+    /// One of these stands behind their first slash, and up to the next or the end; behind their second; and so on.
+    pub(crate) pieces: Vec<Vec<Piece>>,
     /// With one of these they end, or with what lies between the two; read backwards. Without any that is not known.
     pub(crate) endings: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -64,7 +64,7 @@ impl Table {
         successors.iter().copied().enumerate().filter(|(_, to)| self.state(*to).may_take)
     }
 
-    fn pieces(&self, members: &[Vec<u8>]) -> Vec<Piece> {
+    fn pieces(&self, members: &[Vec<u8>]) -> Vec<Vec<Piece>> {
         let slash = usize::from(self.classes[usize::from(b'/')]);
         let mut pieces = Vec::new();
         if members.get(slash).is_none_or(|bytes| bytes.len() > 1) {
@@ -81,7 +81,7 @@ impl Table {
             states = behind.filter(|(class, _)| *class == slash).map(|(_, to)| to).collect();
             states.sort_unstable();
             states.dedup();
-            pieces.push(self.piece(&states, slash, members));
+            pieces.push(self.piece(states.clone(), slash, members));
         }
         pieces
     }
@@ -102,34 +102,38 @@ impl Table {
         reached
     }
 
-    /// What follows where a text has led to one of these states, up to a slash or its end.
-    fn piece(&self, from: &[u32], slash: usize, members: &[Vec<u8>]) -> Piece {
-        let (mut text, mut states) = (Vec::new(), from.to_vec());
-        while text.len() < BYTES_MAX {
+    /// What may follow where a text has led to one of these states, up to a slash or its end.
+    fn piece(&self, from: Vec<u32>, slash: usize, members: &[Vec<u8>]) -> Vec<Piece> {
+        let mut done = Vec::new();
+        let mut open = VecDeque::from([(Vec::new(), from)]);
+        while let Some((text, states)) = open.pop_front() {
             let mut may_end = states.iter().any(|state| self.state(*state).takes);
-            let (mut byte, mut next) = (None, Vec::new());
+            let mut by_byte: BTreeMap<u8, Vec<u32>> = BTreeMap::new();
             for (class, to) in states.iter().flat_map(|state| self.onward(*state)) {
                 if class == slash {
                     may_end = true;
                     continue;
                 }
-                match (members.get(class).map(Vec::as_slice), byte) {
-                    (Some([only]), None) => byte = Some(*only),
-                    (Some([only]), Some(known)) if *only == known => {}
-                    _ => return Piece::Beginning(text),
+                for byte in members.get(class).into_iter().flatten() {
+                    by_byte.entry(*byte).or_default().push(to);
                 }
-                next.push(to);
             }
-            match byte {
-                None => return Piece::Whole(text),
-                Some(_) if may_end => return Piece::Beginning(text),
-                Some(byte) => text.push(byte),
+            if by_byte.is_empty() {
+                done.push(Piece::Whole(text));
+                continue;
             }
-            next.sort_unstable();
-            next.dedup();
-            states = next;
+            let is_one_of_many = by_byte.len() + done.len() + open.len() > WAYS_MAX;
+            if may_end || is_one_of_many || text.len() == BYTES_MAX {
+                done.push(Piece::Beginning(text));
+                continue;
+            }
+            open.extend(by_byte.into_iter().map(|(byte, mut states)| {
+                states.sort_unstable();
+                states.dedup();
+                ([text.as_slice(), &[byte]].concat(), states)
+            }));
         }
-        Piece::Beginning(text)
+        done
     }
 
     fn endings(&self, members: &[Vec<u8>]) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -156,7 +160,7 @@ impl Table {
                     by_byte.entry(*byte).or_default().push(*from);
                 }
             }
-            if by_byte.len() + done.len() + open.len() > ENDINGS_MAX {
+            if by_byte.len() + done.len() + open.len() > WAYS_MAX {
                 if text.is_empty() {
                     return runs(by_byte.keys().copied());
                 }
@@ -186,7 +190,7 @@ fn runs(bytes: impl Iterator<Item = u8>) -> Vec<(Vec<u8>, Vec<u8>)> {
         }
     }
     // No byte of UTF-8 is the last one: what ends with any byte at all has nothing to tell.
-    if runs.len() > ENDINGS_MAX || runs.iter().any(|(_, last)| *last == u8::MAX) {
+    if runs.len() > WAYS_MAX || runs.iter().any(|(_, last)| *last == u8::MAX) {
         return Vec::new();
     }
     runs.into_iter().map(|(first, last)| (vec![first], vec![last])).collect()
@@ -210,7 +214,8 @@ mod tests {
             true => text(first),
             false => format!("{}-{}", text(first), text(last)),
         };
-        let pieces: Vec<_> = outline.pieces.iter().map(piece).collect();
+        let ways = |ways: &Vec<Piece>| ways.iter().map(piece).collect::<Vec<_>>().join("+");
+        let pieces: Vec<_> = outline.pieces.iter().map(ways).collect();
         let endings: Vec<_> = outline.endings.iter().map(ending).collect();
         assert_eq!(format!("{} | {}", pieces.join("/"), endings.join(" ")), expected, "{regex}");
     }
@@ -221,7 +226,9 @@ mod tests {
         check("^/API/Users$", "api/users | sresu/ipa/");
         check("(?i)^/api/Users/", "api/users/~ | ");
         check("/users/.*\\.(gif|png)$", "~/~ | fig. gnp.");
-        check("^/(a|b)/x$", "~/x | x/a/ x/b/");
+        check("^/(a|b)/x$", "a+b/x | x/a/ x/b/");
+        check("^/(ab|cd|abc)(/.*)?$", "ab~+cd | ");
+        check("^/[0-9]+/x", "~/x~ | ");
         check("^/a(/x)?$", "a | a/ x/a/");
         check("^/a(/x|/xy)$", "a/x~ | x/a/ yx/a/");
         check("^/[a-z]*$", "~ | / a-z");
@@ -243,6 +250,8 @@ mod tests {
             "[^/]/a$",
             "^(/|a)*b$",
             "^/a/?",
+            "^/(a|b|ab)(/.*)?$",
+            "^/(a|ba?)/(b|ab)$",
         ];
         for regex in regexes {
             let table = of_regex(regex).expect("it is small");
@@ -265,11 +274,11 @@ mod tests {
         let mut pieces = text.split(|byte| *byte == b'/').skip(1);
         for expected in &outline.pieces {
             let piece = pieces.next().unwrap_or_else(|| panic!("{regex} {text:?} has too few pieces"));
-            let fits = match expected {
+            let fits = |way: &Piece| match way {
                 Piece::Whole(whole) => piece == whole,
                 Piece::Beginning(beginning) => piece.starts_with(beginning),
             };
-            assert!(fits, "{regex} {text:?} {expected:?}");
+            assert!(expected.iter().any(fits), "{regex} {text:?} {expected:?}");
         }
         let backwards: Vec<u8> = text.iter().rev().copied().collect();
         let fits = |(first, last): &(Vec<u8>, Vec<u8>)| {
