@@ -1,12 +1,9 @@
 //! Fields that are made of each other: what the values of one say of the other, where each by itself has values and no
 //! request has both.
 
-use std::sync::LazyLock;
-
 use pointsman_rules::{Entry, Field, Op, Over, OwnedValue, Place, Program, Targets, Test, compile};
 use pointsman_view::Reads;
 
-use super::exclusions::Part;
 use super::giving_up::of_two_kinds;
 use super::joined::Case;
 use super::of_field::{fails_without_value, needs_value};
@@ -248,29 +245,6 @@ impl<'p> Trial<'_, 'p> {
         Some(Related::Never(lemma))
     }
 
-    /// Of a path that does not begin with a slash: it is `*`, which OPTIONS alone asks for, and without a query.
-    fn said_by_asterisk(
-        &mut self,
-        tests: &[Mattering<'p>],
-        others: &[Mattering<'p>],
-        effort: &mut Effort,
-    ) -> Option<Related<'p>> {
-        static SLASH: LazyLock<Option<Part>> =
-            LazyLock::new(|| Part::read(&(r#"path startsWith "/""#, true)));
-        let slash = SLASH.as_ref()?.test()?;
-        let own: Vec<Mattering<'p>> =
-            tests.iter().filter(|(_, states)| states.wanted().is_some()).copied().collect();
-        let (first, _) = own.first()?;
-        let all: Vec<_> = asked(&own).chain([Asked { test: slash, wanted: Wanted::NotFalse }]).collect();
-        let Solved::Nothing { because } = self.analyst.solve_tests(&first.field, &all, effort) else {
-            return None;
-        };
-        let mut lemma = numbers(because, &own);
-        let fails = |_: &Test, states: States, comes_to| !states.covers(comes_to);
-        lemma.push(self.first_of_text((&first.field, b"*"), others, fails, effort)?);
-        Some(Related::Never(lemma))
-    }
-
     /// Of lines of which one is a text: some value of what is made of each line is then that of this one.
     fn said_by_one_line(
         &mut self,
@@ -288,7 +262,7 @@ impl<'p> Trial<'_, 'p> {
     }
 
     /// The first of some tests of which this is so, by what it comes to where a field is this text.
-    fn first_of_text(
+    pub(super) fn first_of_text(
         &self,
         (field, text): (&Field, &[u8]),
         tests: &[Mattering<'p>],

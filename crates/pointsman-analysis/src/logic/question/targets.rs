@@ -1,8 +1,11 @@
 //! A request target and the path that is made of it.
 
-use pointsman_rules::{Field, Op, OwnedValue};
+use std::sync::LazyLock;
+
+use pointsman_rules::{Field, Op, OwnedValue, Test};
 
 use super::Trial;
+use super::exclusions::Part;
 use super::related::{Mattering, Related, asked, made_up, numbers};
 use super::spelled::coded_path;
 use crate::Effort;
@@ -122,6 +125,29 @@ impl<'p> Trial<'_, 'p> {
             targets.extend(values.map(|values| Related::Perhaps(vec![(&url.field, values)])));
         }
         targets
+    }
+
+    /// Of a path that does not begin with a slash: it is `*`, which OPTIONS alone asks for, and without a query.
+    pub(super) fn said_by_asterisk(
+        &mut self,
+        tests: &[Mattering<'p>],
+        others: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Option<Related<'p>> {
+        static SLASH: LazyLock<Option<Part>> =
+            LazyLock::new(|| Part::read(&(r#"path startsWith "/""#, true)));
+        let slash = SLASH.as_ref()?.test()?;
+        let own: Vec<Mattering<'p>> =
+            tests.iter().filter(|(_, states)| states.wanted().is_some()).copied().collect();
+        let (first, _) = own.first()?;
+        let all: Vec<_> = asked(&own).chain([Asked { test: slash, wanted: Wanted::NotFalse }]).collect();
+        let Solved::Nothing { because } = self.analyst.solve_tests(&first.field, &all, effort) else {
+            return None;
+        };
+        let mut lemma = numbers(because, &own);
+        let fails = |_: &Test, states: States, comes_to| !states.covers(comes_to);
+        lemma.push(self.first_of_text((&first.field, b"*"), others, fails, effort)?);
+        Some(Related::Never(lemma))
     }
 
     /// Values of a field that satisfy its tests and further conditions.
