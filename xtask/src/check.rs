@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::conformance;
+use crate::console;
 use crate::failure::{Because, Failure, Result};
 use crate::interop;
 use crate::packages::{self, Tool};
@@ -30,6 +31,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     let mut report = Report { started: Instant::now(), failures: Vec::new() };
     report.step("programs that tests call", || packages::ensure(TOOLS));
     report.step("clients and servers of others", || interop::ensure(project));
+    report.step("cargo xtask console --check", || console::check(project));
     report.step("cargo fmt --check", || succeed(project.cargo().args(["fmt", "--all", "--check"])));
     report.step("cargo clippy", || {
         let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -55,6 +57,12 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         if tally.failed == 0 { Ok(()) } else { Err(Failure::new(format!("{} failed", tally.failed))) }
     });
     report.finish(tally)
+}
+
+/// What pictures of the console need.
+pub(crate) fn prepare_browser(project: &Project) -> Result<()> {
+    packages::ensure(&TOOLS.iter().copied().filter(|tool| tool.program == "chromium").collect::<Vec<_>>())?;
+    interop::ensure(project)
 }
 
 /// What cargo-fuzz runs is a workspace of its own, which nothing else reads. libFuzzer itself is not built for it:

@@ -37,6 +37,18 @@ const COMMANDS: &[Command] = &[
         more: "Lengths of files and functions, names, links, reasons of dependencies, ARCHITECTURE.md, README.md.",
     },
     Command {
+        usage: "console [--check]",
+        what: "build the console and keep what was built, for the switch to have in it",
+        arguments: &[("--check", "keep nothing, and fail where it is not what is kept")],
+        more: "Needs Node and npm. Its sources are in crates/pointsman-admin/console, what is kept in dist there.",
+    },
+    Command {
+        usage: "screenshots",
+        what: "the console's pictures in docs/guide, taken again",
+        arguments: &[],
+        more: "Needs Chromium, starts the switch with servers and traffic of its own, and says how much of each picture is new.",
+    },
+    Command {
         usage: "endure [NAME]",
         what: "crowds, large bodies, shortages, reloads: each fault with its figure and bound",
         arguments: &[("NAME", "a module, a test or a part of `module::test`; without it: all of them")],

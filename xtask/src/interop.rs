@@ -46,7 +46,8 @@ fn python(wanted: &Path, folder: &Path) -> Result<()> {
     copy(wanted, &folder.join("installed.txt"))
 }
 
-fn node(sources: &Path, folder: &Path) -> Result<()> {
+/// What a `package-lock.json` names, into a folder of its own.
+pub(crate) fn node(sources: &Path, folder: &Path) -> Result<()> {
     let (wanted, installed) = (sources.join("package-lock.json"), folder.join("installed.json"));
     if is_current(&wanted, &installed) {
         return Ok(());

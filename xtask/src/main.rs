@@ -1,9 +1,10 @@
 //! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `storm`, `fuzz`, `soak`,
-//! `bench-peers`, `generators`, `saturation`, `conformance` and `package`.
+//! `bench-peers`, `generators`, `saturation`, `conformance`, `console`, `screenshots` and `package`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
 mod conformance;
+mod console;
 mod crowd;
 mod endure;
 mod failure;
@@ -30,7 +31,7 @@ use lexopt::Arg;
 
 use crate::endure::Group;
 use crate::failure::{Failure, Result};
-use crate::project::Project;
+use crate::project::{Project, succeed};
 
 fn main() -> ExitCode {
     match run() {
@@ -70,6 +71,8 @@ fn run() -> Result<()> {
         Some("generators") => generators::run(&project, &generators::Options::read(arguments)?),
         Some("saturation") => saturation::run(&project, &saturation::Options::read(arguments)?),
         Some("conformance") => conformance::run(&project, &conformance::Options::read(arguments)?),
+        Some("console") => console::run(&project, console::Then::read(arguments)?),
+        Some("screenshots") => nothing_more(arguments).and_then(|()| screenshots(&project)),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),
         Some("soak") => soak::run(&project, &soak::Options::read(arguments)?),
         // What bench-peers starts as processes of their own: servers, clients, and work that is in the way.
@@ -90,6 +93,15 @@ fn demo(project: &Project, arguments: Vec<OsString>) -> Result<()> {
     let binary = project.release_binary("pointsman")?;
     let error = std::process::Command::new(&binary).arg("demo").args(arguments).exec();
     Err(Failure::new(format!("cannot start `{}`: {error}", binary.display())))
+}
+
+/// The pictures of the console in its guide, as a browser shows them now.
+fn screenshots(project: &Project) -> Result<()> {
+    check::prepare_browser(project)?;
+    succeed(project.cargo().args(["build", "--package", "pointsman"]))?;
+    let words =
+        ["test", "--package", "pointsman-e2e", "--test", "e2e", "--", "--nocapture", "console::pictures"];
+    succeed(project.cargo().args(words).env("UPDATE_EXPECT", "1"))
 }
 
 fn nothing_more(mut arguments: lexopt::Parser) -> Result<()> {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use pointsman_config::Admin;
 use pointsman_tls::{CertificateFacts, ClientChain};
+use serde_json::json;
 
 use crate::page::Page;
 use crate::route::{Found, Needs, Route, find};
@@ -77,18 +78,7 @@ impl fmt::Debug for Credentials {
 
 /// What whoever asks may do, or the answer that they may not.
 pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static Route, Page> {
-    // A web page in a browser on this host could ask under a name of its own (DNS rebinding).
-    if asked.host.is_some_and(|host| !is_ours(host, asked.shown, admin)) {
-        let detail = "Host must be `localhost`, an address, a name of the certificate, or the host of an origin in \
-                      `allowed_origins`";
-        return Err(Page::problem(403, detail));
-    }
-    if asked.origin.is_some_and(|origin| !may_ask(origin, asked, admin)) {
-        return Err(Page::problem(
-            403,
-            "web pages of that origin may not ask: `allowed_origins` names those that may",
-        ));
-    }
+    check_page(asked, admin)?;
     // What a browser asks before it lets such a page ask (https://fetch.spec.whatwg.org/#cors-preflight-request): it
     // has no token yet, and says nothing of what is there.
     if asked.method == "OPTIONS" && asked.origin.is_some_and(|origin| may_read(origin, admin)) {
@@ -109,11 +99,37 @@ pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static
     }
 }
 
+/// Whether the page that asks, if one does, may.
+pub(crate) fn check_page(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<(), Page> {
+    // A web page in a browser on this host could ask under a name of its own (DNS rebinding).
+    if asked.host.is_some_and(|host| !is_ours(host, asked.shown, admin)) {
+        let detail = "Host must be `localhost`, an address, a name of the certificate, or the host of an origin in \
+                      `allowed_origins`";
+        return Err(Page::problem(403, detail));
+    }
+    if asked.origin.is_some_and(|origin| !may_ask(origin, asked, admin)) {
+        return Err(Page::problem(
+            403,
+            "web pages of that origin may not ask: `allowed_origins` names those that may",
+        ));
+    }
+    Ok(())
+}
+
 /// Who asks, as far as that was shown: the holder of the certificate, which nobody else can show, before that of a token.
 pub(crate) fn identity<'a>(asked: &Asked<'a>, admin: Option<&'a Admin>) -> Option<&'a str> {
     // Where the configuration asks for certificates no more nobody knows any longer whom to believe.
     let certificate = asked.certificate.filter(|_| admin.is_some_and(Admin::asks_for_certificates));
     certificate.or_else(|| holder(asked.authorization, admin))
+}
+
+/// Who that is, what they may do, and what could be shown to do more.
+pub(crate) fn access_page(who: Option<&str>, admin: Option<&Admin>) -> Page {
+    let tokens = admin.is_some_and(|admin| !admin.tokens.are_none()).then_some("token");
+    let certificates = admin.is_some_and(Admin::asks_for_certificates).then_some("certificate");
+    let takes: Vec<&str> = tokens.into_iter().chain(certificates).collect();
+    let may = if who.is_some() { "change" } else { "view" };
+    Page::json(&json!({ "version": 1, "who": who, "may": may, "takes": takes }))
 }
 
 /// Who shows a token, if somebody does.

@@ -192,6 +192,63 @@ pub(crate) static PLAN: Shape = Object(&[
     ),
 ]);
 
+pub(crate) static ACCESS: Shape = Object(&[
+    ("version", Version),
+    ("who", OrNull(&Text)),
+    ("may", Word(&["view", "change"])),
+    ("takes", List(&Word(&["token", "certificate"]))),
+]);
+
+/// Of requests, densely: `took` has a count for each of the bounds that the answer begins with, and one for all that took longer.
+const COUNTED: &[(&str, Shape)] = &[("responses", RESPONSES), ("took", List(&Count)), ("took_sum_us", Count)];
+
+pub(crate) static TRAFFIC: Shape = Object(&[
+    ("version", Version),
+    ("generation", Count),
+    ("at_us", Count),
+    ("took_up_to_us", List(&Count)),
+    (
+        "listeners",
+        List(&All(&[
+            Object(COUNTED),
+            Object(&[
+                ("name", Text),
+                ("protocol", Text),
+                ("pool", OrNull(&Text)),
+                ("connections_open", Count),
+                ("refusals", Count),
+                (
+                    "rules",
+                    List(&All(&[
+                        Object(COUNTED),
+                        Object(&[("rule", Text), ("hits", Count), ("pools", OrNull(&TEXTS))]),
+                    ])),
+                ),
+                ("other_rules", OrNull(&Object(COUNTED))),
+            ]),
+        ])),
+    ),
+    (
+        "pools",
+        List(&Object(&[
+            ("name", Text),
+            (
+                "servers",
+                List(&All(&[
+                    Object(COUNTED),
+                    Object(&[
+                        ("name", Text),
+                        ("state", STATES),
+                        ("weight", Count),
+                        ("in_flight_requests", Count),
+                        ("failures", Count),
+                    ]),
+                ])),
+            ),
+        ])),
+    ),
+]);
+
 pub(crate) static RULES: Shape = Object(&[
     ("version", Version),
     ("listener", Text),

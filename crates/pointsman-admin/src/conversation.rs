@@ -10,13 +10,13 @@ use pointsman_telemetry::DateLine;
 use pointsman_tls::{Acceptor, ClientChain};
 use tokio::io::AsyncWriteExt;
 
-use crate::access::{Asked, Credentials, admit, identity, may_read};
+use crate::access::{Asked, Credentials, access_page, admit, check_page, identity, may_read};
 use crate::audit::Audit;
 use crate::page::Page;
 use crate::places::Place;
 use crate::route::Call;
 use crate::stream::Stream;
-use crate::{Pages, Request, openapi};
+use crate::{Pages, Request, console, openapi};
 
 /// How long a client may take for its request, and for its answer.
 const CLIENT_MS_MAX: u32 = 10_000;
@@ -123,6 +123,9 @@ pub(crate) async fn converse(
     });
     let mut page = match asked {
         Ok(Request { call: Call::OpenApi, .. }) => Page::json(&openapi::document()),
+        Ok(Request { call: Call::Access, who, .. }) => {
+            access_page(who.as_deref(), pages.settings().as_deref())
+        }
         Ok(request) => {
             let work = pages.clone().answer(request);
             let late = |_| Page::problem(504, format!("it takes longer than {} s", WORK_MS_MAX / 1000));
@@ -234,6 +237,15 @@ fn judge(head: &RequestHead, received: &[u8], client: &Client, pages: &dyn Pages
         is_local: client.peer.ip().is_loopback(),
     };
     let who = identity(&asked, admin.as_deref()).map(str::to_owned);
+    if console::has(path) {
+        let accepted = field("accept-encoding").ok().flatten();
+        let shown = |()| {
+            let page = console::file(asked.method, path, accepted.as_deref());
+            if asked.shown.is_some() { page.with_line(console::OVER_TLS) } else { page }
+        };
+        heard.asked = Err(check_page(&asked, admin.as_deref()).map_or_else(|refusal| refusal, shown));
+        return heard;
+    }
     let route = admit(&asked, admin.as_deref());
     heard.body_bytes_max = route.as_ref().map_or(0, |route| route.body_bytes_max());
     heard.asked = route.and_then(|route| {

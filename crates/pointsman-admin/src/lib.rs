@@ -7,6 +7,7 @@
 mod access;
 mod answers;
 mod audit;
+mod console;
 mod conversation;
 mod openapi;
 mod page;

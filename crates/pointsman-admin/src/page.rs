@@ -1,5 +1,7 @@
 //! A page of the admin listener.
 
+use std::borrow::Cow;
+
 use pointsman_http::{AnswerTo, reason_phrase};
 use pointsman_telemetry::DateLine;
 use serde_json::{Map, Value, json};
@@ -9,8 +11,10 @@ use serde_json::{Map, Value, json};
 pub struct Page {
     status: u16,
     media_type: &'static str,
+    /// How long who gets it may keep it.
+    cache: &'static str,
     lines: String,
-    body: String,
+    body: Cow<'static, [u8]>,
     /// What went wrong, in a sentence.
     detail: Option<String>,
 }
@@ -31,6 +35,21 @@ impl Page {
         Page::of(200, "application/json", format!("{value:#}\n"))
     }
 
+    /// The same in as few bytes as may be, for what is asked for again and again.
+    pub fn dense_json(value: &Value) -> Page {
+        Page::of(200, "application/json", format!("{value}\n"))
+    }
+
+    /// A file that the binary has in it.
+    pub(crate) fn file(media_type: &'static str, cache: &'static str, content: &'static [u8]) -> Page {
+        Page { cache, body: Cow::Borrowed(content), ..Page::of(200, media_type, String::new()) }
+    }
+
+    /// That it stands elsewhere.
+    pub(crate) fn moved(to: &str) -> Page {
+        Page::plain(308, "it stands elsewhere").with_line(&format!("Location: {to}"))
+    }
+
     /// What went wrong (RFC 9457).
     pub fn problem(status: u16, detail: impl Into<String>) -> Page {
         Page::problem_with(status, detail, Map::new())
@@ -47,7 +66,8 @@ impl Page {
     }
 
     fn of(status: u16, media_type: &'static str, body: String) -> Page {
-        Page { status, media_type, lines: String::new(), body, detail: None }
+        let body = Cow::Owned(body.into_bytes());
+        Page { status, media_type, cache: "no-store", lines: String::new(), body, detail: None }
     }
 
     /// With the version of what it shows, for `If-Match`.
@@ -71,17 +91,19 @@ impl Page {
     }
 
     pub(crate) fn write(&self, to: AnswerTo, date: &DateLine) -> Vec<u8> {
-        let Page { status, media_type, lines, body, .. } = self;
+        let Page { status, media_type, cache, lines, body, .. } = self;
         let date = date.line();
         let date = String::from_utf8_lossy(&date);
-        let body_sent = if to == AnswerTo::Head { "" } else { body };
-        format!(
+        let head = format!(
             "HTTP/1.1 {status} {}\r\n{date}Content-Type: {media_type}\r\nContent-Length: {}\r\n\
-             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{lines}\
-             Connection: close\r\n\r\n{body_sent}",
+             Cache-Control: {cache}\r\nX-Content-Type-Options: nosniff\r\n{lines}Connection: close\r\n\r\n",
             reason_phrase(*status),
             body.len(),
-        )
-        .into_bytes()
+        );
+        let mut answer = head.into_bytes();
+        if to != AnswerTo::Head {
+            answer.extend_from_slice(body);
+        }
+        answer
     }
 }

@@ -16,6 +16,10 @@ pub enum Call {
     Reload,
     /// What serves: listeners, rules, pools.
     Plan,
+    /// Who asks, and what they may do.
+    Access,
+    /// What comes and what becomes of it, by listener, rule, pool and server.
+    Traffic,
     /// The rules of a listener.
     Rules,
     /// Other rules in their place.

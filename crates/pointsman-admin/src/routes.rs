@@ -161,6 +161,13 @@ pub(crate) static ROUTES: &[Route] = &[
         &answers::PLAN,
         "What serves: listeners with their rules, and pools with their servers.",
     ),
+    get("/api/v1/access", Call::Access, &answers::ACCESS, "Who asks, and what they may do."),
+    get(
+        "/api/v1/traffic",
+        Call::Traffic,
+        &answers::TRAFFIC,
+        "What has come since the start and what became of it, by listener, rule and server, and how servers stand: to be read again and again.",
+    ),
     Route {
         refusals: &[NO_LISTENER],
         ..get(

@@ -1,18 +1,19 @@
 //! Chromium, spoken to by the DevTools protocol over pipes: what a page looks like to who opens it.
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::PATIENCE;
 use crate::binary::installed_file;
+use crate::{PATIENCE, pause, until};
 
 /// Debian's package.
 const CHROMIUM: &str = "/usr/bin/chromium";
@@ -28,6 +29,8 @@ pub struct Browser {
     messages: Receiver<Value>,
     sent: u64,
     session: String,
+    /// The server whose pages are looked at, as `http://127.0.0.1:9090`.
+    origin: Option<String>,
     /// What went wrong on the page, and what it asked the network for.
     complaints: Vec<String>,
     _folder: TempDir,
@@ -48,12 +51,22 @@ impl Browser {
     /// When it does not start.
     #[must_use]
     pub fn start(width: u32, height: u32) -> Option<Self> {
+        Self::start_by(&[], width, height)
+    }
+
+    /// The same by a program that becomes it, `nsenter` with its words.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start_by(words: &[&str], width: u32, height: u32) -> Option<Self> {
         if !installed_file(CHROMIUM) {
             return None;
         }
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new("sh");
-        command.args(["-c", TO_PIPES, "sh", CHROMIUM, "--headless", "--remote-debugging-pipe"]);
+        command.args(["-c", TO_PIPES, "sh"]).args(words);
+        command.args([CHROMIUM, "--headless", "--remote-debugging-pipe"]);
         // Root has no sandbox, and what is opened is ours. The rest makes pictures alike on all machines.
         command.args(["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]);
         command.args(["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"]);
@@ -72,7 +85,9 @@ impl Browser {
             }
         });
         let (session, complaints) = (String::new(), Vec::new());
-        let mut browser = Self { child, commands, messages, sent: 0, session, complaints, _folder: folder };
+        let origin = None;
+        let mut browser =
+            Self { child, commands, messages, sent: 0, session, origin, complaints, _folder: folder };
         let target = browser.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
         let attached = browser.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
         browser.session = attached["sessionId"].as_str().expect("a session").to_owned();
@@ -100,6 +115,42 @@ impl Browser {
         let url = format!("file://{}", file.display());
         self.call("Page.navigate", json!({"url": url}));
         self.wait(|message| message["method"] == "Page.loadEventFired");
+    }
+
+    /// Opens a page of a server; what is asked of others is a complaint.
+    pub fn visit(&mut self, server: SocketAddr, path: &str) {
+        let origin = format!("http://{server}");
+        let url = format!("{origin}{path}");
+        self.origin = Some(origin);
+        self.call("Page.navigate", json!({"url": url}));
+        self.wait(|message| message["method"] == "Page.loadEventFired");
+    }
+
+    /// Types into what has the focus.
+    pub fn type_text(&mut self, text: &str) {
+        self.call("Input.insertText", json!({"text": text}));
+    }
+
+    /// Presses a key, by its name and its number.
+    pub fn press(&mut self, key: &str, number: u32) {
+        let text = if key == "Enter" { "\r" } else { "" };
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" { text } else { "" };
+            let event =
+                json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": number, "text": text});
+            self.call("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// Waits until an expression of JavaScript is true.
+    pub fn wait_until(&mut self, expression: &str) {
+        until(expression, || {
+            let holds = self.evaluate(expression) == true;
+            if !holds {
+                pause(Duration::from_millis(50));
+            }
+            holds.then_some(())
+        });
     }
 
     /// What an expression of JavaScript comes to.
@@ -198,7 +249,10 @@ impl Browser {
             "Runtime.exceptionThrown" => true,
             "Network.requestWillBeSent" => {
                 let url = parameters["request"]["url"].as_str().unwrap_or_default();
-                !url.starts_with("file:") && !url.starts_with("data:")
+                let is_own = self.origin.as_ref().is_some_and(|origin| {
+                    url.strip_prefix(&**origin).is_some_and(|rest| rest.starts_with('/'))
+                });
+                !is_own && !url.starts_with("file:") && !url.starts_with("data:")
             }
             _ => false,
         };

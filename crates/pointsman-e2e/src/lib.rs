@@ -62,7 +62,7 @@ pub use openssl_client::{OpensslClient, Seen};
 pub use openssl_server::OpensslServer;
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use pattern::Pattern;
-pub use peer::{Peer, peers_installed, run_peer, run_schemathesis, without_netlink};
+pub use peer::{Peer, axe_script, peers_installed, run_peer, run_schemathesis, without_netlink};
 pub use process::{descriptors_of, descriptors_of_this_process};
 pub use random::Random;
 pub use raw_origin::{RawOrigin, read_head};

@@ -132,6 +132,20 @@ pub fn peers_installed() -> bool {
     found
 }
 
+/// The script by which axe-core judges whether everybody can use a page; nothing where it is not installed.
+///
+/// # Panics
+/// In CI, where everything is to be there.
+#[must_use]
+pub fn axe_script() -> Option<String> {
+    let found = std::fs::read_to_string(folder().join("node/node_modules/axe-core/axe.min.js")).ok();
+    if found.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "axe-core is not installed, and CI skips nothing");
+        skipped("axe-core is not installed, which `cargo xtask check` does");
+    }
+    found
+}
+
 /// A line of shell that begins the switch in a sandbox without netlink sockets, for [`Setup::after`](crate::Setup::after).
 #[must_use]
 pub fn without_netlink() -> String {

@@ -89,7 +89,7 @@ pub use beside::{
 };
 pub use history::{ServerChange, ServerState};
 pub use prober::{HealthChange, HealthNews};
-pub use servers::{ByHand, Leaving, ServerShown};
+pub use servers::{ByHand, Leaving, ServerGlance, ServerShown};
 pub use shared::Capacity;
 pub use sockets::{BindFault, Inherited, InheritedSocket, SocketLabel};
 pub use standing::{Admission, Health, Newcomer, ProbeCounts, ProbeOutcome, Standing};

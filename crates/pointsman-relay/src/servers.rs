@@ -37,6 +37,17 @@ pub struct ServerShown {
     pub sticky_exceptions: usize,
 }
 
+/// The same in little, for those who look again and again.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerGlance {
+    /// How it is, in a word.
+    pub state: ServerState,
+    /// Requests on their way to it.
+    pub in_flight: u64,
+    /// Attempts that failed there.
+    pub failures: u64,
+}
+
 /// A server that is in the plan no more, and has not ended all that it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaving {
@@ -92,6 +103,25 @@ impl Switch {
             }
         }
         shown
+    }
+
+    /// The same in little: of none of them all sticky clients are looked at.
+    pub fn servers_at_a_glance(&self) -> HashMap<(Arc<str>, Arc<str>), ServerGlance> {
+        let in_flight = self.in_flight_by_server();
+        let servers = self.live.pools().flat_map(|(pool, servers)| {
+            pool.servers.iter().zip(servers).map(|(server, live)| (&pool.name, &server.name, live))
+        });
+        let glance = |live: &LiveServer, in_flight| ServerGlance {
+            state: live.standing.state(),
+            in_flight,
+            failures: live.metrics.failures(),
+        };
+        servers
+            .map(|(pool, server, live)| {
+                let in_flight = in_flight.get(&(&**pool, &**server)).copied().unwrap_or_default();
+                ((pool.clone(), server.clone()), glance(live, in_flight))
+            })
+            .collect()
     }
 
     /// Servers that the live plan names no more, with requests still on their way to them.

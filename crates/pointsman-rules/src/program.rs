@@ -120,6 +120,20 @@ pub struct Rule {
     pub condition: Condition,
 }
 
+impl Rule {
+    /// Where its two blocks may send a request.
+    pub fn targets(&self) -> impl Iterator<Item = TargetId> + '_ {
+        [&self.then, &self.otherwise].into_iter().flat_map(|block| {
+            let (one, several) = match &block.exit {
+                Exit::Terminal(Terminal::RouteTo { target, .. }) => (Some(*target), [].as_slice()),
+                Exit::Terminal(Terminal::Split(split)) => (None, &*split.shares),
+                Exit::Next | Exit::Goto(_) | Exit::Terminal(_) => (None, [].as_slice()),
+            };
+            one.into_iter().chain(several.iter().map(|share| share.target))
+        })
+    }
+}
+
 impl Drop for Rule {
     /// To drop many takes long.
     fn drop(&mut self) {

@@ -43,7 +43,8 @@ pub use event::{
 };
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{
-    BufferBytes, Durations, Metrics, OTHER_RULES, RuleCounts, RuleOutcomes, ServerNow, StandingNow,
+    BufferBytes, Durations, ListenerCounts, Metrics, OTHER_RULES, OutcomeCounts, RuleCounts, ServerNow,
+    StandingNow, duration_bounds_us,
 };
 pub use names::{NameNow, render_names};
 pub use notes::{Notes, Topic};

@@ -5,7 +5,7 @@ mod of_outcomes;
 mod of_rule;
 mod of_server;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,9 +16,10 @@ use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics,
 };
 use crate::hits::Hits;
+pub use crate::metrics::of_listener::ListenerCounts;
 use crate::metrics::of_listener::render_handshakes;
 use crate::metrics::of_outcomes::{Row, render_durations, render_statuses};
-pub use crate::metrics::of_rule::{Durations, OTHER_RULES, RuleCounts, RuleOutcomes};
+pub use crate::metrics::of_rule::{Durations, OTHER_RULES, OutcomeCounts, RuleCounts, duration_bounds_us};
 use crate::metrics::of_rule::{RulePlaces, render_rules};
 use crate::metrics::of_server::render_servers;
 use crate::queue::{ACCESS_LOG_FAMILIES, LogCounters, SPAN_FAMILIES};
@@ -195,6 +196,17 @@ impl Metrics {
         render_servers(&mut page, &self.servers.all(), now);
     }
 
+    /// What was counted of a listener; nothing where there is none of that name.
+    pub fn listener_counts(&self, listener: &str) -> Option<ListenerCounts> {
+        self.listeners.under(listener).pop().map(|listener| ListenerCounts::of(&listener))
+    }
+
+    /// What became of the requests that each server of a pool was the last to get, by name.
+    pub fn servers_of(&self, pool: &str) -> HashMap<String, OutcomeCounts> {
+        let servers = self.servers.under(pool).into_iter();
+        servers.map(|server| (server.name().to_owned(), OutcomeCounts::of(&server.total()))).collect()
+    }
+
     /// What was counted of each rule of a listener.
     pub fn rules_of(&self, listener: &str) -> Vec<RuleCounts> {
         self.rules.under(listener).iter().map(|rule| RuleCounts::of(rule)).collect()
@@ -202,9 +214,9 @@ impl Metrics {
 
     /// What became of what those rules of a listener decided that have no place of their own; nothing where there was
     /// nothing of it.
-    pub fn other_rules_of(&self, listener: &str) -> Option<RuleOutcomes> {
+    pub fn other_rules_of(&self, listener: &str) -> Option<OutcomeCounts> {
         let listener = self.listeners.under(listener).pop()?;
-        listener.total_of_other_rules().as_ref().map(RuleOutcomes::of)
+        listener.total_of_other_rules().as_ref().map(OutcomeCounts::of)
     }
 
     pub(crate) fn log_counters(&self) -> Arc<LogCounters> {

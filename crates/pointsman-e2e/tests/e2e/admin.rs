@@ -35,19 +35,19 @@ fn ask_over(mut client: Client, method: &str, path: &str, lines: &str) -> Respon
 }
 
 /// The admin listener speaks TLS under a name, and takes certificates of an authority.
-struct Secured {
-    authority: Authority,
+pub(crate) struct Secured {
+    pub(crate) authority: Authority,
     clients: Authority,
-    ours: Pair,
+    pub(crate) ours: Pair,
 }
 
 impl Secured {
-    fn new() -> Secured {
+    pub(crate) fn new() -> Secured {
         let clients = Authority::new("clients");
         Secured { authority: Authority::new("switches"), ours: clients.client("ops", &[]), clients }
     }
 
-    fn setup(&self, threads: usize, origin: &Origin, keys: &str) -> Setup {
+    pub(crate) fn setup(&self, threads: usize, origin: &Origin, keys: &str) -> Setup {
         let files = "certificate = \"admin.crt\", key = \"admin.key\", client_ca = \"clients.crt\"";
         let setup = Setup::new(threads).pool("standard", &[origin]).with_token();
         let setup = setup.top(&format!("tls = {{ {files}{keys} }}"));

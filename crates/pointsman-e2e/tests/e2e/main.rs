@@ -24,6 +24,7 @@ mod command_line;
 mod conditions;
 mod configuration;
 mod connections;
+mod console;
 mod curl;
 mod dashboard;
 mod deciding_bodies;

@@ -21,7 +21,7 @@ fn setup(threads: usize, keys: &str) -> Setup {
 }
 
 /// One there with an admin listener at all addresses; nothing where the machine lacks something for it.
-fn elsewhere(threads: usize) -> Option<Switch> {
+pub(crate) fn elsewhere(threads: usize) -> Option<Switch> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let network = ["--user", "--map-root-user", "--net", "ip", "link", "set", "lo", "up"];
     if !(installed("ip") && installed("nsenter") && installed("curl")) {
@@ -37,9 +37,13 @@ fn elsewhere(threads: usize) -> Option<Switch> {
 
 fn curl(switch: &Switch, words: &[&str]) -> Finished {
     let id = switch.id().to_string();
-    let within = ["--target", &id, "--user", "--net", "--preserve-credentials"];
     let curl = ["curl", "--silent", "--show-error", "--globoff", "--max-time", "20"];
-    tool(switch.folder(), "nsenter", &[&within[..], &curl, words].concat()).expect("it is installed")
+    tool(switch.folder(), "nsenter", &[&within(&id)[..], &curl, words].concat()).expect("it is installed")
+}
+
+/// What `nsenter` is told, to begin something in the network of a process.
+pub(crate) fn within(id: &str) -> [&str; 5] {
+    ["--target", id, "--user", "--net", "--preserve-credentials"]
 }
 
 /// What is answered at a host to these lines and paths, each as its status.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::of_outcomes::{Row, render_durations, render_statuses};
 use crate::exposition::{Exposition, Kind, Label};
 use crate::family::{ListenerMetrics, RuleMetrics};
+use crate::histogram::{BUCKETS, bound_us};
 use crate::outcomes::{STATUS, Total};
 
 /// What metrics call rules without a place of their own, all together. No label of a rule has brackets.
@@ -27,12 +28,12 @@ pub struct RuleCounts {
     /// How often it decided.
     pub hits: u64,
     /// What became of that. Absent where it is counted together with other rules.
-    pub outcomes: Option<RuleOutcomes>,
+    pub outcomes: Option<OutcomeCounts>,
 }
 
-/// What became of what a rule decided, or several.
+/// What became of requests: of what a rule decided, or several, of a listener or a server.
 #[derive(Clone, Debug)]
-pub struct RuleOutcomes {
+pub struct OutcomeCounts {
     /// What the clients were sent, by class of status: `none`, `1xx` … `5xx`.
     pub responses: [(&'static str, u64); STATUS.len()],
     /// How long the requests took, without tunnels.
@@ -70,18 +71,30 @@ impl RulePlaces {
 
 impl RuleCounts {
     pub(super) fn of(rule: &RuleMetrics) -> RuleCounts {
-        let outcomes = rule.total().as_ref().map(RuleOutcomes::of);
+        let outcomes = rule.total().as_ref().map(OutcomeCounts::of);
         RuleCounts { rule: rule.label().to_owned(), hits: rule.hits(), outcomes }
     }
 }
 
-impl RuleOutcomes {
-    pub(super) fn of(total: &Total) -> RuleOutcomes {
+impl Default for OutcomeCounts {
+    /// Of no requests.
+    fn default() -> OutcomeCounts {
+        OutcomeCounts::of(&Total::default())
+    }
+}
+
+/// The bounds of durations, microseconds, in their order; above the last one there is one more bucket.
+pub fn duration_bounds_us() -> impl Iterator<Item = u64> {
+    (0..BUCKETS).filter_map(bound_us)
+}
+
+impl OutcomeCounts {
+    pub(super) fn of(total: &Total) -> OutcomeCounts {
         let mut responses = STATUS.map(|class| (class, 0));
         responses.iter_mut().zip(total.statuses).for_each(|((_, count), counted)| *count = counted);
         let up_to_us: Vec<_> = total.up_to().collect();
         let count = up_to_us.last().map_or(0, |(_, all)| *all);
-        RuleOutcomes { responses, durations: Durations { count, sum_us: total.sum_us, up_to_us } }
+        OutcomeCounts { responses, durations: Durations { count, sum_us: total.sum_us, up_to_us } }
     }
 }
 

@@ -45,6 +45,10 @@ try it, from another terminal:
   curl http://{plain}/hello
   curl http://{admin}/metrics
 
+watch what comes, in a browser:
+
+  http://{admin}/console/
+
 change the rules in an editor, and the next request goes by them; a mistake changes nothing and is shown here:
 
   {rules}

@@ -9,6 +9,7 @@ mod plan;
 mod rules;
 mod servers;
 mod sticky;
+mod traffic;
 
 use std::cell::RefCell;
 use std::fs::{self, OpenOptions};
@@ -88,6 +89,7 @@ impl SwitchPages {
             Call::Reload if request.says("dry_run") => self.dry_run(colour(&request)).await,
             Call::Reload => either(self.reload(&request).await),
             Call::Plan => self.plan(),
+            Call::Traffic => self.traffic(),
             Call::Rules => self.rules(request.name()),
             Call::PublishRules => either(self.publish_rules(request).await),
             Call::ValidateRules => either(self.validate_rules(request).await),
@@ -121,8 +123,8 @@ impl SwitchPages {
             Call::ForgetStickyTargets => self.forget_sticky_targets(),
             Call::LogLevel => self.log_level(),
             Call::SetLogLevel => self.set_log_level(&request),
-            // The listener has answered it.
-            Call::OpenApi => Page::problem(404, "nothing is there"),
+            // The listener has answered them.
+            Call::OpenApi | Call::Access => Page::problem(404, "nothing is there"),
         }
     }
 
@@ -229,6 +231,8 @@ fn is_lasting(call: Call) -> bool {
         Call::Metrics
         | Call::Health
         | Call::OpenApi
+        | Call::Access
+        | Call::Traffic
         | Call::StickyClients
         | Call::ForgetStickyClients
         | Call::ForgetStickyClient

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pointsman_admin::{Page, Request};
 use pointsman_config::{Colour, RuleSet};
-use pointsman_telemetry::{Durations, RuleCounts, RuleOutcomes};
+use pointsman_telemetry::{Durations, OutcomeCounts, RuleCounts};
 use serde_json::{Value, json};
 
 use super::changes::seen;
@@ -201,8 +201,8 @@ impl SwitchPages {
 }
 
 /// What became of what was decided; null where that is counted elsewhere, or nothing was.
-fn outcomes_json(outcomes: Option<RuleOutcomes>) -> Value {
-    let Some(RuleOutcomes { responses, durations }) = outcomes else {
+fn outcomes_json(outcomes: Option<OutcomeCounts>) -> Value {
+    let Some(OutcomeCounts { responses, durations }) = outcomes else {
         return json!({ "responses": null, "durations": null });
     };
     let Durations { count, sum_us, up_to_us } = durations;

@@ -1,0 +1,108 @@
+// Moving charts of requests, errors and durations, one line for each place.
+
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { clock, duration, rate } from "../figures";
+import { type Look, LOOKS_MAX, type Place, type Rates, ratesAt } from "../traffic";
+
+/** Colours that lines have: `--line-0` and so on in the style. */
+export const COLOURS = 6;
+
+interface Kind {
+  title: string;
+  of: (rates: Rates) => number | null;
+  shown: (value: number) => string;
+}
+
+const CHARTS: Kind[] = [
+  { title: "Requests / s", of: (rates) => rates.requests, shown: rate },
+  { title: "Errors (5xx) / s", of: (rates) => rates.errors, shown: rate },
+  { title: "99 % within", of: (rates) => rates.p99, shown: duration },
+];
+
+export function Charts({ looks, places }: { looks: Look[]; places: Place[] }) {
+  return (
+    <div class="charts">
+      {CHARTS.map((kind) => (
+        <Chart key={kind.title} kind={kind} looks={looks} places={places} />
+      ))}
+    </div>
+  );
+}
+
+function Chart({ kind, looks, places }: { kind: Kind; looks: Look[]; places: Place[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const names = JSON.stringify(places.map((place) => place.key));
+  useEffect(() => {
+    const parent = box.current!;
+    const make = () => {
+      chart.current?.destroy();
+      chart.current = new uPlot(options(kind, places, parent), [[]], parent);
+    };
+    make();
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    scheme.addEventListener("change", make);
+    const watcher = new ResizeObserver(() => chart.current?.setSize(sizeOf(parent)));
+    watcher.observe(parent);
+    return () => {
+      scheme.removeEventListener("change", make);
+      watcher.disconnect();
+      chart.current?.destroy();
+      chart.current = null;
+    };
+    // What it shows is drawn below; another set of lines is another chart.
+  }, [names]);
+  useEffect(() => {
+    const data: uPlot.AlignedData = [
+      looks.map((look) => look.at),
+      ...places.map((place) =>
+        looks.map((_, index) => {
+          const rates = ratesAt(looks, index, place.key);
+          return rates ? kind.of(rates) : null;
+        }),
+      ),
+    ];
+    chart.current?.setData(data);
+  }, [looks, names]);
+  return (
+    <figure>
+      <figcaption>{kind.title}</figcaption>
+      <div class="chart" ref={box} aria-hidden="true" />
+    </figure>
+  );
+}
+
+const sizeOf = (parent: HTMLElement) => ({ width: Math.max(120, parent.clientWidth), height: 150 });
+
+function options(kind: Kind, places: Place[], parent: HTMLElement): uPlot.Options {
+  const style = getComputedStyle(parent);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const font = `11px ${style.fontFamily}`;
+  const axis = { stroke: colour("--quiet"), font, ticks: { show: false }, grid: { stroke: colour("--rule"), width: 1 } };
+  return {
+    ...sizeOf(parent),
+    legend: { show: false },
+    cursor: { y: false, drag: { setScale: false } },
+    padding: [8, 30, 0, 0],
+    scales: {
+      // As long as there is little to show, it comes in from the right.
+      x: { time: true, range: (_, _min, max) => [max - (LOOKS_MAX - 1), max] },
+      y: { range: (_, _min, max) => [0, Math.max(max || 0, 1) * 1.1] },
+    },
+    series: [
+      {},
+      ...places.map((place, line) => ({
+        label: place.name,
+        stroke: colour(`--line-${line}`),
+        width: 1.5,
+        points: { show: false },
+        spanGaps: true,
+      })),
+    ],
+    axes: [
+      { ...axis, space: 80, size: 24, values: (_, splits) => splits.map(clock) },
+      { ...axis, size: 56, values: (_, splits) => splits.map((split) => (split === 0 ? "0" : kind.shown(split))) },
+    ],
+  };
+}
