@@ -15,6 +15,8 @@ use crate::work::{Trouble, Work};
 
 /// Operations shorter than this are timed several together, so that the clock is not what is measured.
 const TIMED_NS_MIN: u64 = 5_000;
+/// Up to this share of its time, a thread that neither ran nor waited for a core says nothing of where the work is done.
+const IDLE_SHARE_MIN: f64 = 0.1;
 /// The longest time that histograms hold: an hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
@@ -57,7 +59,10 @@ impl Round {
         let had_core = self.thread_ns.saturating_sub(self.waited_ns.unwrap_or(0));
         // Who computed had a core for it, whatever two clocks of the kernel say.
         let had_core = had_core.max(self.asking_cpu_ns).max(1);
-        (self.asking_cpu_ns + self.other_cpu_ns) as f64 / had_core as f64
+        let share = (self.asking_cpu_ns + self.other_cpu_ns) as f64 / had_core as f64;
+        // Where nearly all of the time was waited for a core, the rest is as small as what these clocks are apart.
+        let idle = had_core.saturating_sub(self.asking_cpu_ns) as f64 / self.thread_ns.max(1) as f64;
+        if idle <= IDLE_SHARE_MIN { share.max(1.0 - idle) } else { share }
     }
 }
 
@@ -347,6 +352,11 @@ mod tests {
         // More than was not computed cannot have been waited.
         let torn = Round { waited_ns: Some(99_000), ..round };
         assert!((torn.cpu_share() - 1.0).abs() < 1e-9, "{}", torn.cpu_share());
+        // A machine so busy that it hardly ran: what is left between two clocks is no accelerator.
+        let busy = Round { asking_cpu_ns: 5_000, waited_ns: Some(91_000), ..torn.clone() };
+        assert!(busy.cpu_share() > 0.95, "{}", busy.cpu_share());
+        let engaged = Round { asking_cpu_ns: 5_000, waited_ns: Some(50_000), ..torn.clone() };
+        assert!(engaged.cpu_share() < 0.11, "{}", engaged.cpu_share());
         let unknown = Round { waited_ns: None, ..torn };
         assert_eq!(unknown.waited_share(), None);
         let account = |ns| Some(ThreadAccount { ran_ns: 0, waited_ns: Some(ns), switched: ns / 10 });

@@ -58,6 +58,28 @@ fn answers_are_told_by_their_status() {
     );
 }
 
+/// Interim answers come before the answer, and that may be longer than the library holds.
+#[test]
+fn answers_are_as_long_as_they_are_and_come_behind_interim_ones() {
+    let pair = Authority::new("bench").server(&["localhost"]);
+    let origin = Origin::secured("a", &TlsServer::new(&pair), |exchange| {
+        let body = "x".repeat(300_000);
+        let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+        let head =
+            format!("HTTP/1.1 404 Not Found\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        let before = if exchange.target() == "/hints" { hints } else { "" };
+        exchange.send(format!("{before}{head}{body}"));
+        Then::Close
+    });
+    for target in ["/", "/hints"] {
+        let mut plan = plan(origin.address(), vec![wanted(KindWanted::Full, OneVersion::Tls13, &[])]);
+        (plan.predicted_with, plan.url.target) = (None, target.to_owned());
+        let outcome = measured(&plan);
+        assert_eq!(outcome.voids, [], "{target}");
+        assert_eq!(outcome.json()["series"][0]["statuses"], serde_json::json!({"404": 20}), "{target}");
+    }
+}
+
 fn codes(outcome: &Outcome) -> Vec<&'static str> {
     outcome.voids.iter().map(|void| void.code).collect()
 }

@@ -89,16 +89,27 @@ fn measured(series: &Measured) -> Value {
         "client_us": each(&series.client),
         "predicted_server": series.servers.as_ref().map(prediction),
         "predicted_client": series.clients.as_ref().map(prediction),
-        "unexplained_us": series.unexplained().as_ref().map(interval),
+        "unexplained_us": series.unexplained().as_ref().map(|rest| {
+            of_median(series.server.as_ref().is_some_and(Distribution::is_bounded), rest)
+        }),
     })
 }
 
 fn distribution(times: &Distribution) -> Value {
     json!({
-        "median": interval(&times.median),
+        "median": of_median(times.is_bounded(), &times.median),
         "p90": times.quantile(0.9), "p99": times.quantile(0.99), "max": times.quantile(1.0),
         "values": times.sorted,
     })
+}
+
+/// Of too few values the range is not known.
+fn of_median(is_bounded: bool, median: &pointsman_measure::statistics::Interval) -> Value {
+    let mut value = interval(median);
+    if !is_bounded {
+        (value["low"], value["high"]) = (Value::Null, Value::Null);
+    }
+    value
 }
 
 fn prediction(prediction: &Prediction) -> Value {

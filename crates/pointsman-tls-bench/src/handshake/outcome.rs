@@ -130,6 +130,9 @@ pub struct Measured {
     pub clients: Option<Prediction>,
 }
 
+/// The median of fewer values than this is bounded by none of them at 95 %.
+const BOUNDED_FROM: usize = 6;
+
 /// Why a server's share is not told.
 pub const SERVER_UNKNOWN: &str = "less was waited than round trips take, as where client and server have one core, or the wire is not even";
 
@@ -275,6 +278,16 @@ impl Distribution {
         Some(Distribution { median, sorted })
     }
 
+    /// Where the median is; nothing where there are too few values to say so.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.is_bounded().then_some((self.median.low, self.median.high))
+    }
+
+    /// Whether an interval of it says anything.
+    pub fn is_bounded(&self) -> bool {
+        self.sorted.len() >= BOUNDED_FROM
+    }
+
     /// The least value that so much of them, from 0 to 1, do not exceed.
     pub fn quantile(&self, quantile: f64) -> f64 {
         let rank = (self.sorted.len() as f64 * quantile).ceil() as usize;
@@ -298,6 +311,9 @@ mod tests {
     fn quantiles_are_values_that_were_seen() {
         let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         let times = Distribution::of(&values, &mut Random::new(1)).expect("values");
+        let few = |count: usize| Distribution::of(&values[..count], &mut Random::new(1)).expect("values");
+        assert!(times.interval().is_some() && few(6).interval().is_some());
+        assert!([1, 3, 5].iter().all(|count| few(*count).interval().is_none()), "there are too few");
         assert_eq!([0.0, 0.5, 0.99, 1.0].map(|quantile| times.quantile(quantile)), [1.0, 50.0, 99.0, 100.0]);
         assert!(times.median.covers(50.0));
         assert_eq!(Distribution::of(&[], &mut Random::new(1)), None);

@@ -147,8 +147,8 @@ fn row(series: &str, name: &str, times: &Distribution, own: Option<f64>) -> Vec<
         series.into(),
         name.into(),
         number(times.median.estimate),
-        number(times.median.low),
-        number(times.median.high),
+        times.interval().map_or(Cell::Empty, |(low, _)| number(low)),
+        times.interval().map_or(Cell::Empty, |(_, high)| number(high)),
         number(times.quantile(0.9)),
         number(times.quantile(0.99)),
         number(times.quantile(1.0)),
@@ -193,7 +193,7 @@ fn figures(series: &Measured) -> Vec<Figure> {
             name: format!("{}: {what}", series.name),
             unit: "us".to_owned(),
             value: median.map(|median| median.estimate),
-            interval: median.map(|median| (median.low, median.high)),
+            interval: times.as_ref().and_then(Distribution::interval),
         }
     };
     let mut figures = vec![
@@ -206,7 +206,8 @@ fn figures(series: &Measured) -> Vec<Figure> {
             name: format!("{}: unexplained of the server's share", series.name),
             unit: "us".to_owned(),
             value: Some(rest.estimate),
-            interval: Some((rest.low, rest.high)),
+            interval: Some((rest.low, rest.high))
+                .filter(|_| series.server.as_ref().is_some_and(Distribution::is_bounded)),
         });
     }
     figures

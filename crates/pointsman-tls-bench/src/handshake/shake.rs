@@ -52,6 +52,8 @@ struct Shaking<'a> {
     recording: &'a mut Recording,
     scratch: &'a mut Vec<u8>,
     received: u64,
+    /// What came of an answer and is not skipped.
+    answer: Vec<u8>,
     /// Until when the answer has to be there, by the monotonic clock.
     deadline_ns: u64,
 }
@@ -74,7 +76,8 @@ pub(crate) fn shake(
     let tls = ClientConnection::new(config.clone(), to.name.clone())
         .map_err(|error| Trouble::new(error.to_string()))?;
     let deadline_ns = moments.begun.wall_ns.saturating_add(to.timeout.as_nanos() as u64);
-    let mut shaking = Shaking { socket, tls, recording, scratch, received: 0, deadline_ns };
+    let mut shaking =
+        Shaking { socket, tls, recording, scratch, received: 0, answer: Vec::new(), deadline_ns };
     shaking.flush()?;
     moments.hello_sent = Stamp::now();
     let flight_bytes = shaking.through(&mut moments)?;
@@ -119,22 +122,29 @@ impl Shaking<'_> {
         self.tls.writer().write_all(request).map_err(|error| broken(&error))?;
         self.flush()?;
         moments.request_sent = Stamp::now();
+        let mut first = None;
         loop {
-            // Tickets come before the answer, and are none.
-            let read = self.read()?;
-            if self.process()? > 0 {
-                moments.answer = read;
-                break;
+            // Tickets come before the answer, and are none; nor are interim answers.
+            let come = self.read().and_then(|read| self.process().map(|()| read));
+            let read = match (come, first) {
+                (Ok(read), _) => read,
+                // The measured time is over: that no more comes for it costs nothing.
+                (Err(_), Some(begun)) if !is_interim(&self.answer) => {
+                    moments.answer = begun;
+                    return Ok(status(&self.answer));
+                }
+                (Err(trouble), _) => return Err(trouble),
+            };
+            if skip_interim(&mut self.answer) {
+                first = None;
             }
-        }
-        // The measured time is over: that more has to come for it costs nothing.
-        let mut line = Vec::with_capacity(STATUS_LINE_BYTES);
-        loop {
-            let mut part = self.tls.reader().take((STATUS_LINE_BYTES - line.len()) as u64);
-            // What is not there yet is no fault, nor is an end.
-            let (Ok(_) | Err(_)) = part.read_to_end(&mut line);
-            if line.len() == STATUS_LINE_BYTES || self.read().is_err() || self.process().is_err() {
-                return Ok(status(&line));
+            if self.answer.is_empty() {
+                continue;
+            }
+            let begun = *first.get_or_insert(read);
+            if self.answer.len() >= STATUS_LINE_BYTES && !is_interim(&self.answer) {
+                moments.answer = begun;
+                return Ok(status(&self.answer));
             }
         }
     }
@@ -184,10 +194,14 @@ impl Shaking<'_> {
         Ok(())
     }
 
-    /// Looks at what came. How many bytes of an answer there are.
-    fn process(&mut self) -> Result<usize, Trouble> {
+    /// Looks at what came, and takes what of it is an answer: the library has room for little more than a record of it.
+    fn process(&mut self) -> Result<(), Trouble> {
         match self.tls.process_new_packets() {
-            Ok(state) => Ok(state.plaintext_bytes_to_read()),
+            Ok(state) => {
+                let mut part = self.tls.reader().take(state.plaintext_bytes_to_read() as u64);
+                part.read_to_end(&mut self.answer).map_err(|error| broken(&error))?;
+                Ok(())
+            }
             Err(error) => {
                 // The server is told why, where it still listens.
                 let (Ok(()) | Err(_)) = self.flush();
@@ -204,6 +218,24 @@ impl Shaking<'_> {
         }
         how.set(&self.socket);
     }
+}
+
+/// Whether it begins with an answer that another one follows (RFC 9110 section 15.2).
+fn is_interim(answer: &[u8]) -> bool {
+    status(answer).is_some_and(|status| (100..200).contains(&status) && status != 101)
+}
+
+/// Takes interim answers that are whole away. Whether there were some.
+fn skip_interim(answer: &mut Vec<u8>) -> bool {
+    const END: &[u8] = b"\r\n\r\n";
+    let mut at = 0;
+    while is_interim(&answer[at..])
+        && let Some(length) = answer[at..].windows(END.len()).position(|four| four == END)
+    {
+        at += length + END.len();
+    }
+    answer.drain(..at);
+    at > 0
 }
 
 /// That of a status line that begins like this.
@@ -224,7 +256,24 @@ fn broken(error: &io::Error) -> Trouble {
 
 #[cfg(test)]
 mod tests {
-    use super::status;
+    use super::{is_interim, skip_interim, status};
+
+    #[test]
+    fn interim_answers_are_skipped() {
+        for (came, rest, skipped) in [
+            ("HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", false),
+            ("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 50", "HTTP/1.1 50", true),
+            ("HTTP/1.1 100 C\r\n\r\nHTTP/1.1 102 P\r\n\r\n", "", true),
+            ("HTTP/1.1 103 Early Hints\r\nLink: <", "HTTP/1.1 103 Early Hints\r\nLink: <", false),
+            ("HTTP/1.1 101 Switching\r\n\r\n", "HTTP/1.1 101 Switching\r\n\r\n", false),
+            ("SSH\r\n\r\n", "SSH\r\n\r\n", false),
+        ] {
+            let mut answer = came.as_bytes().to_vec();
+            assert_eq!(skip_interim(&mut answer), skipped, "{came}");
+            assert_eq!(String::from_utf8_lossy(&answer), rest);
+        }
+        assert!(is_interim(b"HTTP/1.1 103") && !is_interim(b"HTTP/1.1 10"));
+    }
 
     #[test]
     fn a_status_is_what_stands_in_a_status_line() {

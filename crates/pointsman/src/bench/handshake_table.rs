@@ -91,7 +91,7 @@ fn phases(text: &mut String, series: &Measured, longest: f64) -> std::fmt::Resul
 }
 
 fn cells(times: &Distribution) -> String {
-    let interval = format!("{:.1} to {:.1}", times.median.low, times.median.high);
+    let interval = times.interval().map_or("-".to_owned(), |(low, high)| format!("{low:.1} to {high:.1}"));
     let [p90, p99] = [0.9, 0.99].map(|quantile| times.quantile(quantile));
     format!("{:>10.1}{interval:>20}{p90:>10.1}{p99:>10.1}", times.median.estimate)
 }
@@ -134,15 +134,17 @@ fn predicted(text: &mut String, series: &Measured, library: &str) -> std::fmt::R
     for (who, prediction, measured) in sides {
         let (Some(prediction), Some(measured)) = (prediction, measured) else { continue };
         let rest = measured.median.minus(prediction.us());
+        let range = match measured.is_bounded() {
+            true => format!(" ({:+.1} to {:+.1})", rest.low, rest.high),
+            false => String::new(),
+        };
         writeln!(
             text,
-            "  predicted, {who}: {:.1} us ({}); measured {:.1}; unexplained {:+.1} ({:+.1} to {:+.1})",
+            "  predicted, {who}: {:.1} us ({}); measured {:.1}; unexplained {:+.1}{range}",
             prediction.us().estimate,
             steps(prediction),
             measured.median.estimate,
             rest.estimate,
-            rest.low,
-            rest.high,
         )?;
         for missing in &prediction.missing {
             writeln!(text, "    not in the prediction: {missing}")?;
