@@ -1,7 +1,6 @@
 //! `pointsman bench bulk`: bytes a second by the size of bodies, and by cipher suite.
 
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,8 +17,8 @@ use super::plan_options::{self, PlanOptions, text, time};
 use super::progress::{ProgressLine, bar};
 use super::told::tabled;
 use super::with_options;
+use crate::units;
 use crate::usage::{beside, number};
-use crate::{WRONG_USE, say, units};
 
 const HELP: &str = "\
 pointsman bench bulk URL... [OPTION...]
@@ -154,13 +153,11 @@ fn carry_out(options: Options) -> ExitCode {
     let urls = urls.collect::<Vec<_>>().join(", ");
     let run = output::began(found.report(options.output.name(&urls)), found.began_unix_s);
     let table = run.tables.first().map(csv).unwrap_or_default();
-    if let Err(words) = options.tables.give(&table, &run.tables) {
-        return say(&mut io::stderr(), &format!("error: {words}\n"), WRONG_USE);
-    }
+    let troubles = options.tables.give(&table, &run.tables);
     let status = u8::from(found.rows.iter().any(|row| row.colour == Colour::Red));
     let text = tabled(&run);
     let document = Document { title: format!("Bytes a second by size: {urls}"), runs: vec![run] };
-    options.output.give(&document, &text, status)
+    options.output.give_beside(troubles, &document, &text, status)
 }
 
 fn of_haul(seen: Haul) -> String {

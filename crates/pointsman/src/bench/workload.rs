@@ -144,9 +144,7 @@ fn give(options: &Options, run: Run) -> ExitCode {
         What::Ladder { .. } => ladder_csv(&run),
         What::Orders { .. } => run.tables.iter().map(csv).collect(),
     };
-    if let Err(words) = options.tables.give(&table, &run.tables) {
-        return say(&mut io::stderr(), &format!("error: {words}\n"), WRONG_USE);
-    }
+    let troubles = options.tables.give(&table, &run.tables);
     let is_whole = run.outcome.as_ref().is_none_or(|all| all["not_run"].is_null());
     let status = u8::from(run.colour == Colour::Red || !is_whole);
     let what = match &options.what {
@@ -154,7 +152,7 @@ fn give(options: &Options, run: Run) -> ExitCode {
         What::Orders { .. } => "Orders",
     };
     let document = Document { title: format!("{what} on {}", urls(options)), runs: vec![run] };
-    options.output.give(&document, &text, status)
+    options.output.give_beside(troubles, &document, &text, status)
 }
 
 #[cfg(test)]
