@@ -1,7 +1,8 @@
 //! `pointsman bench report`: results that were kept, drawn again, side by side.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,6 +22,9 @@ pointsman bench report FILE... [-o FILE] [--title TITLE]
 
 All runs stand beside each other, on the same axes. What differs of machine, versions and settings is marked.
 ";
+
+/// A page holds its document and what is drawn of it.
+const FILE_BYTES_MAX: u64 = 2 * DOCUMENT_BYTES_MAX as u64;
 
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
@@ -62,8 +66,13 @@ fn carry_out(options: Options) -> ExitCode {
     });
     match written {
         Ok(text) => say(&mut io::stdout(), &text, 0),
-        Err(words) => say(&mut io::stderr(), &format!("error: {words}\n"), WRONG_USE),
+        Err(words) => say(&mut io::stderr(), &format!("error: {}\n", shown(&words)), WRONG_USE),
     }
+}
+
+/// What is wrong with a file may be in its own words: they are shown on a terminal.
+fn shown(words: &str) -> String {
+    words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// One document of all files.
@@ -90,13 +99,19 @@ fn together(options: &Options) -> Result<Document, String> {
 
 fn read(path: &Path) -> Result<Document, String> {
     let shown = path.display();
-    let size = std::fs::metadata(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?.len();
-    // A page holds its document and what is drawn of it.
-    if size > 2 * DOCUMENT_BYTES_MAX as u64 {
-        return Err(format!("`{shown}` is too long for a report: it has {size} bytes"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    // What is no regular file, such as /dev/zero or a FIFO, has no length before its end.
+    let text =
+        read_bounded(path, FILE_BYTES_MAX).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    let text = text
+        .ok_or_else(|| format!("`{shown}` is too long for a report: {FILE_BYTES_MAX} bytes are the most"))?;
     Document::read(&text).map_err(|error| format!("`{shown}`: {error}"))
+}
+
+/// All of it, if it has no more bytes than that.
+fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+    let mut text = String::new();
+    let count = File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)? as u64;
+    Ok((count <= bytes_max).then_some(text))
 }
 
 /// A name that no other run has: with the file that it comes from, and with a number where that is not enough.
@@ -144,5 +159,17 @@ mod tests {
         std::fs::write(&files[0], "{}").expect("a writable folder");
         let words = together(&options).expect_err("no document");
         assert!(words.contains("a.json`: `schema`: it is missing"), "{words}");
+    }
+
+    #[test]
+    fn what_is_read_is_bounded_and_what_is_said_harmless() {
+        assert_eq!(read_bounded(Path::new("/dev/zero"), 1000).expect("zeros are text"), None);
+        assert_eq!(read_bounded(Path::new("/dev/null"), 1000).expect("nothing"), Some(String::new()));
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("a.json");
+        std::fs::write(&file, "{\"schema\": \"a\\u001b[31mb\"}").expect("a writable folder");
+        let words = read(&file).expect_err("no schema of ours");
+        assert!(words.contains('\u{1b}') && shown(&words).contains("\u{fffd}[31mb"), "{words}");
+        assert!(!shown(&words).contains(char::is_control), "{words}");
     }
 }
