@@ -311,6 +311,7 @@ impl Session {
                 status
             }
         };
+        let length = self.decoder.length();
         let Some(at) = self.streams.find(first.stream)? else { return Ok(()) };
         let (stream, ends) = (self.streams.at(at), first.has(flag::END_STREAM));
         stream.job.answer_bytes += head.length as u64;
@@ -320,7 +321,7 @@ impl Session {
         match status {
             // Something came before the answer (section 8.1), which does not end with it.
             Some(100..200) if stream.status == 0 && !ends => return Ok(()),
-            Some(status @ 200..) if stream.status == 0 => stream.status = status,
+            Some(status @ 200..) if stream.status == 0 => (stream.status, stream.length) = (status, length),
             // Fields behind the content end the answer.
             None if stream.status > 0 && ends => {}
             _ => return Err(Broken),
@@ -339,7 +340,14 @@ impl Session {
         if !stream.is_sent() {
             write_number(&mut turn.out, kind::RST_STREAM, stream.number, code::NO_ERROR);
         }
-        turn.done.push((stream.job, stream.status));
+        // What is not as long as it says is no answer (section 8.1.1). To HEAD, and where nothing is new, it says how long it
+        // would be.
+        let is_head = turn.requests.get(stream.job.request as usize).is_head;
+        let is_torn = stream.length.is_some_and(|length| length != stream.job.payload_bytes);
+        match is_torn && !is_head && ![204, 304].contains(&stream.status) {
+            true => turn.failed.push((stream.job, ErrorKind::Malformed)),
+            false => turn.done.push((stream.job, stream.status)),
+        }
         self.streams.keep(stream);
     }
 

@@ -1,4 +1,5 @@
-//! What of field blocks (RFC 7541) a generator has to read: the status, and what keeps the two ends' tables the same.
+//! What of field blocks (RFC 7541) a generator has to read: the status, how long the content is to be, and what keeps the
+//! two ends' tables the same.
 //!
 //! Fields that nobody keeps are skipped as they are; of those that go into the table only the lengths are kept.
 
@@ -19,6 +20,8 @@ pub struct Decoder {
     entries: VecDeque<Entry>,
     bytes: usize,
     bytes_max: usize,
+    /// What the block that was read last says of the length of the content.
+    length: Option<u64>,
 }
 
 /// What is kept of a field in the table.
@@ -26,20 +29,32 @@ pub struct Decoder {
 struct Entry {
     name: Name,
     value_bytes: usize,
-    /// What it says, if its name is `:status`.
-    status: u16,
+    /// What it says, if somebody wants to know that.
+    number: u64,
 }
 
 /// What is kept of a field's name.
 #[derive(Clone, Copy, Debug)]
 struct Name {
     bytes: usize,
-    is_status: bool,
+    what: What,
 }
+
+/// What a field is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Status,
+    /// `content-length`.
+    Length,
+    Other,
+}
+
+/// A length that is none, or several that differ: no content has it.
+const NO_LENGTH: u64 = u64::MAX;
 
 impl Default for Decoder {
     fn default() -> Self {
-        Decoder { entries: VecDeque::new(), bytes: 0, bytes_max: TABLE_BYTES }
+        Decoder { entries: VecDeque::new(), bytes: 0, bytes_max: TABLE_BYTES, length: None }
     }
 }
 
@@ -55,17 +70,24 @@ impl Decoder {
         self.bytes
     }
 
+    /// How long the content is, by the block that was read last, if it says so: no content is as long as [`u64::MAX`], which
+    /// stands for lengths that are none or differ.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.length
+    }
+
     /// The status that a block says, if it does.
     ///
     /// # Errors
     /// It is no block, or it says two statuses, or one that is none: the connection is of no use any more.
     pub fn read(&mut self, mut block: &[u8]) -> Result<Option<u16>, Broken> {
         let mut status = None;
+        self.length = None;
         while let Some(first) = block.first().copied() {
-            let said = match first {
+            let (what, number) = match first {
                 0x80.. => {
                     let index = integer(&mut block, 7)?;
-                    self.status_at(index)?
+                    self.field_at(index)?
                 }
                 0x20..0x40 => {
                     self.bytes_max = integer(&mut block, 5)?;
@@ -77,43 +99,59 @@ impl Decoder {
                 }
                 _ => self.literal(first & 0x40 != 0, &mut block)?,
             };
-            // A second one is as wrong as a letter in it.
-            if said.is_some() && status.replace(said).is_some() {
-                return Err(Broken);
+            match what {
+                // A second one is as wrong as a letter in it.
+                What::Status if status.replace(number as u16).is_some() => return Err(Broken),
+                What::Length => {
+                    let is_another = self.length.is_some_and(|known| known != number);
+                    self.length = Some(if is_another { NO_LENGTH } else { number });
+                }
+                What::Status | What::Other => {}
             }
         }
-        Ok(status.flatten())
+        Ok(status)
     }
 
-    fn literal(&mut self, is_added: bool, block: &mut &[u8]) -> Result<Option<u16>, Broken> {
+    fn literal(&mut self, is_added: bool, block: &mut &[u8]) -> Result<(What, u64), Broken> {
         let index = integer(block, if is_added { 6 } else { 4 })?;
         let name = if index == 0 {
             let text = Text::read(block)?;
-            Name { bytes: if is_added { text.bytes()? } else { 0 }, is_status: text.is(b":status") }
+            Name { bytes: if is_added { text.bytes()? } else { 0 }, what: text.what() }
         } else {
             self.name_at(index)?
         };
         let value = Text::read(block)?;
-        let status = if name.is_status { value.status()? } else { 0 };
+        let number = match name.what {
+            What::Status => u64::from(value.status()?),
+            What::Length => value.length()?,
+            What::Other => 0,
+        };
         if is_added {
-            self.add(Entry { name, value_bytes: value.bytes()?, status });
+            self.add(Entry { name, value_bytes: value.bytes()?, number });
         }
-        Ok(name.is_status.then_some(status))
+        Ok((name.what, number))
     }
 
-    fn status_at(&self, index: usize) -> Result<Option<u16>, Broken> {
-        const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
+    fn field_at(&self, index: usize) -> Result<(What, u64), Broken> {
+        const STATUSES: [u64; 7] = [200, 204, 206, 304, 400, 404, 500];
         match index {
             0 => Err(Broken),
-            8..15 => Ok(Some(STATUSES[index - 8])),
-            1..8 | 15..=STATIC_COUNT => Ok(None),
-            _ => self.entry(index).map(|entry| entry.name.is_status.then_some(entry.status)),
+            8..15 => Ok((What::Status, STATUSES[index - 8])),
+            1..8 | 15..=STATIC_COUNT => Ok((What::Other, 0)),
+            _ => self.entry(index).map(|entry| (entry.name.what, entry.number)),
         }
     }
 
     fn name_at(&self, index: usize) -> Result<Name, Broken> {
         match STATIC_NAMES.get(index - 1) {
-            Some(name) => Ok(Name { bytes: name.len(), is_status: *name == ":status" }),
+            Some(name) => {
+                let what = match *name {
+                    ":status" => What::Status,
+                    "content-length" => What::Length,
+                    _ => What::Other,
+                };
+                Ok(Name { bytes: name.len(), what })
+            }
             None => self.entry(index).map(|entry| entry.name),
         }
     }
@@ -181,6 +219,33 @@ impl<'b> Text<'b> {
             rest = rest.and_then(|rest| rest.strip_prefix(&[byte]));
         });
         unpacked.is_ok() && rest == Some(&[])
+    }
+
+    /// What a field of this name is about.
+    fn what(&self) -> What {
+        if self.is(b":status") {
+            What::Status
+        } else if self.is(b"content-length") {
+            What::Length
+        } else {
+            What::Other
+        }
+    }
+
+    /// Digits.
+    fn length(&self) -> Result<u64, Broken> {
+        let mut number = None;
+        let mut take = |byte: u8| {
+            let so_far = number.unwrap_or(0_u64);
+            let digit = Some(u64::from(byte.wrapping_sub(b'0'))).filter(|digit| *digit < 10);
+            let longer = digit.and_then(|digit| so_far.checked_mul(10)?.checked_add(digit));
+            number = Some(longer.filter(|_| so_far != NO_LENGTH).unwrap_or(NO_LENGTH));
+        };
+        match self.is_packed {
+            true => huffman::unpack(self.bytes, take)?,
+            false => self.bytes.iter().for_each(|byte| take(*byte)),
+        }
+        Ok(number.unwrap_or(NO_LENGTH))
     }
 
     /// Three digits.
@@ -305,6 +370,30 @@ mod tests {
             b"\xff\xff\xff\xff\xff",
         ] {
             assert_eq!(decoder.read(bad), Err(Broken), "{bad:x?}");
+        }
+    }
+
+    #[test]
+    fn a_length_is_found_however_it_is_written() {
+        let mut decoder = Decoder::default();
+        for (block, length) in [
+            (&b"\x88"[..], None),
+            (b"\x88\x0f\x0d\x045000", Some(5000)),
+            // Added to the table, and then taken from there.
+            (b"\x88\x5c\x0212", Some(12)),
+            (b"\x88\xbe", Some(12)),
+            (b"\x88\xbe\x0f\x0d\x0212", Some(12)),
+            (b"\x88\x00\x0econtent-length\x017", Some(7)),
+            // In Huffman's code: 42.
+            (b"\x88\x0f\x0d\x82\x68\x5f", Some(42)),
+            (b"\x88\xbe\x0f\x0d\x0213", Some(NO_LENGTH)),
+            (b"\x88\x0f\x0d\x0212\x0f\x0d\x0213\x0f\x0d\x0213", Some(NO_LENGTH)),
+            (b"\x88\x0f\x0d\x02-1", Some(NO_LENGTH)),
+            (b"\x88\x0f\x0d\x00", Some(NO_LENGTH)),
+            (b"\x88\x0f\x0d\x1499999999999999999999", Some(NO_LENGTH)),
+        ] {
+            assert_eq!(decoder.read(block), Ok(Some(200)), "{block:x?}");
+            assert_eq!(decoder.length(), length, "{block:x?}");
         }
     }
 

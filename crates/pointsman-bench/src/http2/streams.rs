@@ -10,6 +10,8 @@ pub(crate) struct Stream {
     pub(crate) job: Job,
     /// What the answer says; 0: it has not come.
     pub(crate) status: u16,
+    /// How long its content is to be, where it says so.
+    pub(crate) length: Option<u64>,
     /// What may still be sent of it.
     pub(crate) window: i64,
     /// Bytes of the answer that came since we last said so.
@@ -60,7 +62,7 @@ impl Streams {
     pub(crate) fn open(&mut self, number: u32, job: Job, window: i64) -> Stream {
         self.opened += 1;
         let rest = self.spare.pop().unwrap_or_default();
-        Stream { number, job, status: 0, window, unsaid: 0, rest, rest_sent: 0 }
+        Stream { number, job, status: 0, length: None, window, unsaid: 0, rest, rest_sent: 0 }
     }
 
     pub(crate) fn keep_open(&mut self, stream: Stream) {

@@ -383,6 +383,33 @@ fn what_is_no_http2_is_malformed() {
 }
 
 #[test]
+fn an_answer_that_is_not_as_long_as_it_says_is_malformed() {
+    for (status, length, body, is_right) in [
+        ("200", "5000", "hello", false),
+        ("200", "2", "hello", false),
+        ("200", "5", "hello", true),
+        ("200", "five", "hello", false),
+        ("304", "5000", "", true),
+    ] {
+        let origin = H2Origin::serving(&[], move |peer| {
+            while let Some(request) = peer.next_whole() {
+                if request.connection == 0 {
+                    peer.answer(request.stream, "200", &[], b"");
+                } else {
+                    peer.answer(request.stream, status, &[("content-length", length)], body.as_bytes());
+                }
+            }
+        });
+        let mut plan = plan("http", origin.address(), clients(2));
+        (plan.streams, plan.time) = (2, Duration::from_millis(300));
+        let record = outcome(&plan).record;
+        assert!(record.due > 5 && record.opened <= 1, "{length}: the connection goes on");
+        let expected = if is_right { (record.due, 0) } else { (0, record.due) };
+        assert_eq!((record.answered, record.errors_of(ErrorKind::Malformed)), expected, "{length}");
+    }
+}
+
+#[test]
 fn nginx_answers() {
     if !installed("nginx") {
         return;
