@@ -114,6 +114,11 @@ fn steps_that_could_not_be_run_are_void_and_the_others_stay() {
     let csv = ladder_csv(&run);
     let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows[2][..3], ["4", "void", ""]);
+    assert_eq!(
+        (rows[0][3..5].to_vec(), rows[1][3..5].to_vec()),
+        (vec!["from", "to"], vec!["", ""]),
+        "too short for any"
+    );
     assert!(rows.len() == 4 && rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
 }
 

@@ -127,10 +127,11 @@ impl Top {
         let columns = ["clients", "answered/s", "from", "to", "trials"];
         let rows = by_clients(&self.trials).into_iter().map(|(clients, rates)| {
             let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-            let (low, high) =
-                mean_interval(&rates).map_or((mean, mean), |interval| (interval.low, interval.high));
-            let cells = [f64::from(clients), mean, low, high, rates.len() as f64];
-            cells.map(|value| Cell::Number((value * 100.0).round() / 100.0)).to_vec()
+            let interval = mean_interval(&rates);
+            let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+            let cells = [Some(f64::from(clients)), Some(mean), low, high, Some(rates.len() as f64)];
+            let cell = |value: f64| Cell::Number((value * 100.0).round() / 100.0);
+            cells.map(|value| value.map_or(Cell::Empty, cell)).to_vec()
         });
         Table {
             title: "Throughput by number of clients".to_owned(),

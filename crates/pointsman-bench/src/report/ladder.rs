@@ -2,7 +2,7 @@
 
 use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
-use pointsman_measure::statistics::{Interval, batch_means, scalability};
+use pointsman_measure::statistics::{batch_means, scalability};
 use pointsman_measure::table::{Cell, Table, csv};
 use pointsman_measure::verdict::Colour;
 use serde_json::json;
@@ -67,7 +67,9 @@ pub fn ladder_csv(run: &Run) -> String {
 struct Rung<'o> {
     clients: u32,
     outcome: &'o Outcome,
-    rate: Interval,
+    rate: f64,
+    /// From where to where it is, where that is known.
+    interval: Option<(f64, f64)>,
     bytes_per_s: f64,
     colour: Colour,
     reasons: Vec<String>,
@@ -86,11 +88,8 @@ impl Rung<'_> {
         Rung {
             clients,
             outcome,
-            rate: interval.map_or(Interval::around(rate, 0.0), |found| Interval {
-                estimate: rate,
-                low: found.low.max(0.0),
-                high: found.high,
-            }),
+            rate,
+            interval: interval.map(|found| (found.low.max(0.0), found.high)),
             bytes_per_s: outcome.record.bytes_in_time() as f64 / outcome.seconds,
             colour: if outcome.voids.is_empty() { verdict.colour } else { Colour::Red },
             reasons: voids.chain(verdict.reasons.into_iter().map(|reason| reason.text)).collect(),
@@ -123,7 +122,7 @@ fn reasons(rungs: &[Rung<'_>]) -> Vec<String> {
 }
 
 fn most<'r, 'o>(counting: &[&'r Rung<'o>]) -> Option<&'r Rung<'o>> {
-    counting.iter().copied().max_by(|left, right| left.rate.estimate.total_cmp(&right.rate.estimate))
+    counting.iter().copied().max_by(|left, right| left.rate.total_cmp(&right.rate))
 }
 
 fn answer(counting: &[&Rung<'_>], all: usize) -> String {
@@ -137,7 +136,7 @@ fn answer(counting: &[&Rung<'_>], all: usize) -> String {
     let failed = if failed == 0 { "none failed".to_owned() } else { format!("{failed} requests failed") };
     format!(
         "{} requests a second, {} MB/s, with {} clients: the most of {} steps; {failed}{left_out}.",
-        round(most.rate.estimate),
+        round(most.rate),
         round(most.bytes_per_s / 1e6),
         most.clients,
         counting.len(),
@@ -154,14 +153,10 @@ fn figures(counting: &[&Rung<'_>]) -> Vec<Figure> {
     };
     let sum = |of: fn(&Outcome) -> u64| counting.iter().map(|rung| of(rung.outcome)).sum::<u64>() as f64;
     let failed = sum(|outcome| outcome.record.failed()) / sum(|outcome| outcome.record.due).max(1.0);
-    let points: Vec<(f64, f64)> =
-        counting.iter().map(|rung| (f64::from(rung.clients), rung.rate.estimate)).collect();
+    let points: Vec<(f64, f64)> = counting.iter().map(|rung| (f64::from(rung.clients), rung.rate)).collect();
     let law = scalability(&points);
     vec![
-        Figure {
-            interval: Some((most.rate.low, most.rate.high)).filter(|(low, high)| low < high),
-            ..figure("most answered", "1/s", Some(most.rate.estimate))
-        },
+        Figure { interval: most.interval, ..figure("most answered", "1/s", Some(most.rate)) },
         figure("clients there", "clients", Some(f64::from(most.clients))),
         figure("failed", "%", Some(100.0 * failed)),
         figure("response p99 there", "ms", most.response_ms(0.99)),
@@ -191,10 +186,11 @@ fn lines(name: &str, rungs: &[Rung<'_>], of: impl Fn(&Rung<'_>) -> Option<f64>) 
 
 fn charts(rungs: &[Rung<'_>]) -> Vec<Chart> {
     let clients = || Axis::from_zero("clients");
-    let mut answered = lines("answered", rungs, |rung| Some(rung.rate.estimate));
+    let mut answered = lines("answered", rungs, |rung| Some(rung.rate));
     let counting = rungs.iter().filter(|rung| rung.colour != Colour::Red);
-    answered[0].band =
-        counting.map(|rung| (f64::from(rung.clients), rung.rate.low, rung.rate.high)).collect();
+    answered[0].band = counting
+        .filter_map(|rung| rung.interval.map(|(low, high)| (f64::from(rung.clients), low, high)))
+        .collect();
     let mut times = lines("p50", rungs, |rung| rung.response_ms(0.5));
     times.insert(1, lines("p99", rungs, |rung| rung.response_ms(0.99)).swap_remove(0));
     let mut charts = vec![
@@ -249,9 +245,9 @@ fn tables(rungs: &[Rung<'_>]) -> Vec<Table> {
         vec![
             f64::from(rung.clients).into(),
             rung.colour.to_string().as_str().into(),
-            number(rung.rate.estimate),
-            number(rung.rate.low),
-            number(rung.rate.high),
+            number(rung.rate),
+            time(rung.interval.map(|(low, _)| low)),
+            time(rung.interval.map(|(_, high)| high)),
             number(rung.bytes_per_s),
             (rung.outcome.record.failed() as f64).into(),
             time(rung.response_ms(0.5)),
