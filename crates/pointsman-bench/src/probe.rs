@@ -18,37 +18,48 @@ use crate::{Fault, Plan};
 /// How soon the bell is heard.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A socket of which something has to come, or go, within the plan's timeout, and that is given up when the bell rings.
+/// A socket on which all has to be over within the plan's timeout, however much comes, and that is given up when the bell
+/// rings.
 struct Patient<'b> {
     socket: TcpStream,
+    since: Instant,
     timeout: Duration,
     bell: &'b Bell,
+    /// Bytes that came.
+    come: u64,
 }
 
 impl Patient<'_> {
     fn again<T>(&self, mut act: impl FnMut(&TcpStream) -> io::Result<T>) -> io::Result<T> {
-        let since = Instant::now();
         loop {
+            // Before each of them: what comes without an end never lets anybody wait.
+            if self.bell.is_over() {
+                return Err(io::Error::other("it was ended before its time"));
+            }
+            if self.since.elapsed() >= self.timeout {
+                return Err(io::Error::new(ErrorKind::TimedOut, self.late()));
+            }
             match act(&self.socket) {
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if self.bell.is_over() {
-                        return Err(io::Error::other("it was ended before its time"));
-                    }
-                    if since.elapsed() >= self.timeout {
-                        let words = format!("nothing came for {:?}", self.timeout);
-                        return Err(io::Error::new(ErrorKind::TimedOut, words));
-                    }
-                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => return other,
             }
+        }
+    }
+
+    fn late(&self) -> String {
+        match self.come {
+            0 => format!("nothing came for {:?}", self.timeout),
+            come => format!("after {:?} and {come} bytes the answer had come to no end", self.timeout),
         }
     }
 }
 
 impl Read for Patient<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.again(|mut socket| socket.read(into))
+        let count = self.again(|mut socket| socket.read(into))?;
+        self.come += count as u64;
+        Ok(count)
     }
 }
 
@@ -73,8 +84,9 @@ pub(crate) fn probe(
     let request = requests.get(index);
     let origin = &requests.origins[request.origin];
     let what = format!("cannot ask {}", plan.targets[index].url);
+    let since = Instant::now();
     let socket = connect(plan, origin).map_err(|error| Fault::io(&what, &error))?;
-    let mut socket = Patient { socket, timeout: plan.timeout, bell };
+    let mut socket = Patient { socket, since, timeout: plan.timeout, bell, come: 0 };
     let mut turn = Turn::new(requests.clone(), fastrand::Rng::with_seed(plan.seed));
     let mut speech = Speech::new(plan.protocol);
     speech.reset(1, now_ns());
@@ -84,7 +96,11 @@ pub(crate) fn probe(
             let connection = ClientConnection::new(config.clone(), name.clone());
             let connection = connection.map_err(|error| Fault::new(format!("{what}: {error}")))?;
             let mut stream = StreamOwned::new(connection, socket);
-            let outcome = agree(&mut stream, plan).and_then(|()| ask(&mut stream, &mut speech, &mut turn));
+            let outcome = agree(&mut stream, plan).and_then(|()| {
+                // What is said of bytes is said of the answer's.
+                stream.sock.come = 0;
+                ask(&mut stream, &mut speech, &mut turn)
+            });
             stream.conn.send_close_notify();
             let (Ok(()) | Err(_)) = stream.flush();
             outcome
@@ -142,6 +158,9 @@ fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -
         if count == 0 {
             return Err(io::Error::other("the connection ends before the answer does"));
         }
+        if turn.failed.iter().any(|(_, kind)| *kind == crate::ErrorKind::Malformed) {
+            return Err(io::Error::other("the answer is not as long as it says"));
+        }
         if !(turn.failed.is_empty() && turn.refused.is_empty()) {
             return Err(io::Error::other("the server does not answer the request: it resets its stream"));
         }
@@ -197,5 +216,45 @@ mod tests {
             assert!(ended.to_string().ends_with("it was ended before its time"), "{ended}");
         });
         assert!(since.elapsed() < Duration::from_secs(60));
+    }
+
+    /// A server whose answer goes on and on: interim ones, or events.
+    #[test]
+    fn an_answer_without_an_end_is_given_up_when_the_time_is_up_or_the_bell_rings() {
+        use std::io::Write as _;
+        for (first, again) in [
+            ("", "HTTP/1.1 102 Processing\r\n\r\n"),
+            ("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", "data: x\n\n"),
+        ] {
+            let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
+            let url = format!("http://{}/", server.local_addr().expect("it listens"));
+            let url = Url::parse(&url).expect("a URL");
+            // Until whoever listens has gone.
+            let goes_on = move || {
+                for socket in server.incoming().take(2) {
+                    let mut socket = socket.expect("a connection");
+                    let mut sent = socket.write_all(first.as_bytes());
+                    while sent.is_ok() {
+                        sent = socket.write_all(again.as_bytes());
+                    }
+                }
+            };
+            let target =
+                Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
+            let mut plan = Plan::new(vec![target], Load::Closed { clients: 1 });
+            let requests = Arc::new(Requests::new(&plan).expect("one"));
+            let bell = Bell::default();
+            std::thread::scope(|scope| {
+                scope.spawn(goes_on);
+                plan.timeout = Duration::from_millis(150);
+                let late = probe(&plan, &requests, 0, (None, &bell)).expect_err("it has no end").to_string();
+                assert!(late.contains("after 150ms and ") && late.ends_with("had come to no end"), "{late}");
+                plan.timeout = Duration::from_secs(3600);
+                let asks = scope.spawn(|| probe(&plan, &requests, 0, (None, &bell)));
+                bell.ring();
+                let ended = asks.join().expect("it ends").expect_err("it has no end").to_string();
+                assert!(ended.ends_with("it was ended before its time"), "{ended}");
+            });
+        }
     }
 }

@@ -283,7 +283,7 @@ pub(super) fn shake<S: SideData>(
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(io::Error::new(ErrorKind::TimedOut, "the handshake took too long"));
+            return Err(io::Error::new(ErrorKind::TimedOut, "it did not answer the TLS handshake in time"));
         }
         socket.set_read_timeout(Some(left))?;
         socket.set_write_timeout(Some(left))?;
@@ -293,7 +293,12 @@ pub(super) fn shake<S: SideData>(
         if !connection.is_handshaking() {
             return Ok(());
         }
-        if connection.read_tls(socket)? == 0 {
+        let read = match connection.read_tls(socket) {
+            // Linux calls the end of a socket's patience by a name that says nothing of it.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
+            read => read?,
+        };
+        if read == 0 {
             return Err(io::Error::new(
                 ErrorKind::UnexpectedEof,
                 "the connection was closed in the handshake",

@@ -212,3 +212,23 @@ fn a_part_of_another_plan_is_noticed() {
     let json = r#"{"addresses":[]}"#;
     assert!(serde_json::from_str::<Part>(json).is_err());
 }
+
+#[test]
+fn who_is_silent_in_the_handshake_is_told_in_words() {
+    let (mut near, _far) = sockets();
+    let settings = pointsman_tls::ClientTls {
+        ca: None,
+        certificate: None,
+        verify: false,
+        min_version: pointsman_tls::TlsVersion::Tls12,
+        protocol: crate::Protocol::Http1.alpn(),
+    };
+    let config =
+        crate::Offer::default().client_config(&settings, &pointsman_tls::SystemAuthorities::default());
+    let name = ServerName::try_from("localhost").expect("a name");
+    let mut connection =
+        ClientConnection::new(Arc::new(config.expect("settings")), name).expect("it can be offered");
+    let until = Instant::now() + Duration::from_millis(100);
+    let error = shake(&mut connection, &mut near, until).expect_err("nobody answers");
+    assert_eq!(error.to_string(), "it did not answer the TLS handshake in time");
+}
