@@ -125,6 +125,8 @@ pub(crate) struct Turn {
     pub(crate) failed: Vec<(Job, ErrorKind)>,
     /// Requests that the server has said it did not look at: they may be sent again elsewhere.
     pub(crate) refused: Vec<Job>,
+    /// Bytes came behind an answer that had been counted, and nothing was asked for.
+    pub(crate) has_stray: bool,
     /// Bytes of answers.
     pub(crate) bytes: u64,
     /// Bytes of their bodies.
@@ -175,6 +177,7 @@ impl Turn {
             done: Vec::new(),
             failed: Vec::new(),
             refused: Vec::new(),
+            has_stray: false,
             bytes: 0,
             payload: 0,
             bytes_sent: 0,

@@ -10,12 +10,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::bell::Bell;
 use crate::clock::{SECOND_NS, now_ns};
 use crate::plan::share_of_thread;
-use crate::process::Time;
 use crate::record::{BATCH_NS, Record};
 use crate::request::Requests;
 use crate::run::Place;
 use crate::self_watch::{Look, SelfWatch, ThreadWatch};
-use crate::server_watch::ServerWatch;
+use crate::server_watch::{Looked, SEARCH_LEAD_NS, ServerWatch};
 use crate::users::Setup;
 use crate::worker::{Assignment, Gauges, Timeline, Worker, batches};
 use crate::{Fault, Interrupt, Plan, Progress};
@@ -100,30 +99,35 @@ impl Crew {
     /// Looks at everybody until the measured time is over, or the bell rings.
     pub(crate) fn watch(
         &self,
-        (plan, server): (&Plan, Option<&ServerWatch>),
+        (plan, mut server): (&Plan, Option<ServerWatch>),
         timeline: Timeline,
         bell: &Bell,
         observe: &mut dyn FnMut(&Progress),
-    ) -> Result<Watched, Fault> {
+    ) -> Watched {
         let mut sums = Sums { at_ns: timeline.begin_ns, time_waits: Some(0), ..Sums::default() };
+        if let Some(server) = &mut server {
+            let search_ns = timeline.from_ns.saturating_sub(SEARCH_LEAD_NS);
+            self.pass_time(search_ns, (timeline, bell, &plan.interrupt), &mut sums, observe);
+            server.search();
+        }
         self.pass_time(timeline.from_ns, (timeline, bell, &plan.interrupt), &mut sums, observe);
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let server_before = server.map(ServerWatch::look).transpose()?;
+        let server_before = server.as_ref().map(ServerWatch::look);
         let before = self.accounts.look();
         self.pass_time(timeline.to_ns, (timeline, bell, &plan.interrupt), &mut sums, observe);
         // Only a bell rings before it.
         let ends_ns = timeline.to_ns.min(bell.ends_ns()).max(timeline.from_ns);
         let until_ns = now_ns().clamp(timeline.from_ns, ends_ns);
         let after = self.accounts.look();
-        let server_after = server.map(ServerWatch::last_look).transpose()?;
-        Ok(Watched {
+        let server_after = server.as_ref().map(ServerWatch::last_look);
+        Watched {
             before,
             after,
             server: server_before.zip(server_after),
             began_unix_s: began.as_secs(),
             time_waits: sums.time_waits,
             batches: ((until_ns - timeline.from_ns) / BATCH_NS) as usize,
-        })
+        }
     }
 
     /// Until then, until load is to end, or until the bell rings. Where somebody wants no more of it, load ends soon, and in
@@ -221,7 +225,7 @@ struct Sums {
 pub(crate) struct Watched {
     pub(crate) before: Look,
     pub(crate) after: Look,
-    pub(crate) server: Option<(Time, Time)>,
+    pub(crate) server: Option<(Looked, Looked)>,
     pub(crate) began_unix_s: u64,
     /// Ports that were taken behind the ends of connections, at most; nothing where that could not be read.
     pub(crate) time_waits: Option<u64>,

@@ -285,7 +285,7 @@ fn tried(
 
 /// That nothing was answered is how a trial fails, not how a search does.
 fn is_of_load(void: &Void) -> bool {
-    void.code == "no answers"
+    void.code == "no answers" || void.is_of_short_time()
 }
 
 /// The verdict on a trial. Where load is above what a server can do, all connections that there may be wait for it, and

@@ -6,6 +6,7 @@ use pointsman_http::AnswerTo;
 
 use crate::connection::{Job, Turn};
 use crate::follow::{Answered, Follow, Malformed};
+use crate::record::ErrorKind;
 
 /// What is under way on a connection. It is used again for the next one.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Http1 {
     ends: bool,
     /// The server has said so in the last of them (RFC 9112 section 9.6).
     has_had_last: bool,
+    /// An answer has come.
+    has_answered: bool,
 }
 
 impl Http1 {
@@ -24,7 +27,7 @@ impl Http1 {
     pub(crate) fn reset(&mut self) {
         self.follow.reset();
         self.jobs.clear();
-        (self.ends, self.has_had_last) = (false, false);
+        (self.ends, self.has_had_last, self.has_answered) = (false, false, false);
     }
 
     /// Puts a request behind the others; [`Http1::write`] sends it.
@@ -51,7 +54,15 @@ impl Http1 {
     pub(crate) fn feed(&mut self, mut bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Malformed> {
         self.follow.keeps_cookies = turn.users.is_some();
         while !bytes.is_empty() {
-            let Some(job) = self.jobs.front_mut() else { return Err(Malformed) };
+            let Some(job) = self.jobs.front_mut() else {
+                // The answer before was longer than it said: it is none. Where that one has been counted, what comes is;
+                // unless it begins like an answer, as a server's last words to who was idle for too long (408) do.
+                match turn.done.pop() {
+                    Some((job, _)) => turn.failed.push((job, ErrorKind::Malformed)),
+                    None => turn.has_stray |= self.has_answered && !bytes.starts_with(b"HTTP/1."),
+                }
+                return Err(Malformed);
+            };
             if job.first_byte_ns == 0 {
                 job.first_byte_ns = now_ns;
             }
@@ -63,6 +74,7 @@ impl Http1 {
             job.payload_bytes += payload;
             bytes = &bytes[used..];
             if let Some(answered) = answered {
+                self.has_answered = true;
                 self.ends |= !answered.keeps_alive;
                 self.has_had_last = self.ends;
                 job.is_kept &= answered.keeps_alive;

@@ -243,6 +243,9 @@ fn generator(outcome: &Outcome) -> Value {
 }
 
 fn server(outcome: &Outcome) -> Value {
+    if let Some(why) = &outcome.server_unknown {
+        return json!({"unknown": why});
+    }
     let Some(server) = &outcome.server else { return Value::Null };
     json!({
         "user_seconds": server.spent.user, "system_seconds": server.spent.system,
@@ -302,6 +305,16 @@ fn script(script: &crate::Script) -> Value {
     script.steps.iter().map(step).collect()
 }
 
+/// What stands for what nobody is to read in a report.
+const HIDDEN: &str = "…";
+
+/// The value of a field, unless it lets its reader in somewhere.
+fn shown<'v>(name: &str, value: &'v str) -> &'v str {
+    let is_secret =
+        ["authorization", "cookie", "proxy-authorization"].iter().any(|one| name.eq_ignore_ascii_case(one));
+    if is_secret { HIDDEN } else { value }
+}
+
 fn target(target: &crate::Target) -> Value {
     let (body, bytes) = match &target.body {
         Body::None => ("none", 0),
@@ -309,7 +322,8 @@ fn target(target: &crate::Target) -> Value {
         Body::Template(text) => ("template", text.len()),
         Body::Filled(bytes) => ("filled", *bytes as usize),
     };
-    let headers: Vec<Value> = target.headers.iter().map(|(name, value)| json!([name, value])).collect();
+    let headers: Vec<Value> =
+        target.headers.iter().map(|(name, value)| json!([name, shown(name, value)])).collect();
     json!({
         "url": target.url.to_string(), "weight": target.weight, "method": target.method,
         "headers": headers, "body": body, "body_bytes": bytes,

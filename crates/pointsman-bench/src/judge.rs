@@ -83,10 +83,16 @@ impl Outcome {
     /// that is in control of a thousand errors has measured no answers.
     pub fn verdict(&self) -> Verdict {
         let mut all = self.verdict_by(&|outcome| verdict(&outcome.self_measures(None)));
-        let reasons = [(Measure::Interrupted, self.cut_short()), (Measure::Answers, self.failures())];
-        for (measure, text) in reasons {
+        // What was cut short comes before all that is as bad.
+        let reasons = [
+            (Measure::Interrupted, self.cut_short(), 0),
+            (Measure::Answers, self.failures(), usize::MAX),
+            (Measure::Server, self.server_unknown.clone(), usize::MAX),
+        ];
+        for (measure, text, place) in reasons {
             let Some(text) = text else { continue };
-            all.reasons.push(Reason { colour: Colour::Amber, measure, text });
+            let place = place.min(all.reasons.len());
+            all.reasons.insert(place, Reason { colour: Colour::Amber, measure, text });
             all.colour = all.colour.max(Colour::Amber);
         }
         all.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.colour));
@@ -96,7 +102,11 @@ impl Outcome {
     fn cut_short(&self) -> Option<String> {
         let of = self.plan.time.as_secs_f64();
         let measured = self.record.batches.len() as f64 / 10.0;
-        let text = format!("what counts is {measured:.1} s of the {of:.1} s that were to be measured");
+        let text = if measured + 0.05 < of {
+            format!("what counts is {measured:.1} s of the {of:.1} s that were to be measured")
+        } else {
+            "all of its time was measured, and what was to come behind that was not".to_owned()
+        };
         self.was_interrupted.then_some(text)
     }
 

@@ -33,6 +33,8 @@ pub struct Outcome {
     pub generator: Generator,
     /// What the server spent, where its process is known.
     pub server: Option<ServerUse>,
+    /// Why nobody knows what it spent, where its process was to be looked at.
+    pub server_unknown: Option<String>,
     /// Why it is no result, if it is none.
     pub voids: Vec<Void>,
     /// What the same generator reaches before servers that do nothing, in requests a second, where that was measured.
@@ -147,6 +149,13 @@ pub struct Void {
 
 impl Void {
     const NOT_RUN: &str = "not run";
+    const NOTHING_DUE: &str = "nothing due";
+    const LATE_ANSWERS: &str = "late answers";
+
+    /// Whether there was nothing to measure in the time: of one agent's share of a load that says nothing.
+    pub(crate) fn is_of_short_time(&self) -> bool {
+        [Void::NOTHING_DUE, Void::LATE_ANSWERS].contains(&self.code)
+    }
 
     /// Of a trial that there never was.
     pub(crate) fn not_run(fault: &Fault) -> Void {
@@ -238,7 +247,7 @@ impl Outcome {
 
     /// What shares of the requests went how, beside what was asked for. Empty where nothing was answered.
     pub fn shares(&self) -> Vec<ShareOutcome> {
-        self.plan.shares.outcomes(&self.record)
+        self.plan.shares.outcomes(&self.record, &self.plan)
     }
 
     /// Handshakes a second, of all kinds.
@@ -270,13 +279,43 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
         .into_iter()
         .chain(unlike)
         .for_each(|words| void("negotiated", words));
-    for share in plan.shares.outcomes(record).into_iter().filter(|share| !share.is_as_asked()) {
+    for share in plan.shares.outcomes(record, plan).into_iter().filter(|share| !share.is_as_asked()) {
         let (name, asked) = (share.name, share.asked.unwrap_or_default() * 100.0);
         let came = share.came_out * 100.0;
         void("share", format!("{asked:.1} % of the requests were to be {name}, and {came:.1} % were"));
     }
     voids.extend(nothing_came(record));
     voids
+}
+
+/// Where nothing was measured though no request that counts had to fail for it: a server that hangs since the warm-up, or
+/// a time in which nothing fell due. Of a run that was interrupted this says nothing: its time was cut.
+pub(crate) fn nothing_measured(record: &Record) -> Option<Void> {
+    let void = |code, sentence| Some(Void { code, sentence });
+    let waiting = match record.left_of_warm_up {
+        0 => String::new(),
+        left => format!("; {left} requests of the warm-up had no answer when it began"),
+    };
+    match (record.due, record.answered, record.completed_in_time()) {
+        // What was due failed: that is said of it.
+        (1.., 0, _) => None,
+        (0, _, 0) if record.left_of_warm_up > 0 => void(
+            "no answers",
+            format!("no answer came in the measured time, and nothing was due in it{waiting}"),
+        ),
+        (0, ..) => void(
+            Void::NOTHING_DUE,
+            format!("nothing was due in the measured time{waiting}: take a longer --time (or --trial)"),
+        ),
+        (due, _, 0) => void(
+            Void::LATE_ANSWERS,
+            format!(
+                "no answer came within the measured time, in which {due} requests were due{waiting}: take a longer \
+                     --time (or --trial)"
+            ),
+        ),
+        _ => None,
+    }
 }
 
 /// Where handshakes were full that were to be resumed, or the other way round.
@@ -449,6 +488,14 @@ mod tests {
         record.answered_kept = 0;
         let void = &voids(&plan, &record, &[])[0];
         assert_eq!(void.sentence, "70.0 % of the requests were to be persistent, and 0.0 % were");
+        // Heads say that all is kept, and connections that were opened tell another story.
+        (record.answered_kept, record.connections_most) = (7_000, 10);
+        for (opened, said) in [(3_010, None), (3_100, None), (10_000, Some("0.1 % were"))] {
+            record.opened = opened;
+            let voids = voids(&plan, &record, &[]);
+            let ends = voids.first().map(|void| void.sentence.rsplit(", and ").next().unwrap_or_default());
+            assert_eq!(ends, said, "{opened}");
+        }
     }
 
     #[test]
@@ -469,5 +516,38 @@ mod tests {
         let mut record = Record::new(1);
         record.due = 5;
         assert_eq!(voids(&plan, &record, &[])[0].code, "no answers");
+        assert_eq!(nothing_measured(&record), None, "once is enough");
+    }
+
+    #[test]
+    fn nothing_measured_is_no_result() {
+        for (due, answered, in_time, left, said) in [
+            (5, 5, 4, 0, None),
+            (
+                5,
+                5,
+                0,
+                0,
+                Some("no answer came within the measured time, in which 5 requests were due: take a longer"),
+            ),
+            (0, 0, 0, 0, Some("nothing was due in the measured time: take a longer")),
+            (
+                0,
+                0,
+                0,
+                4,
+                Some(
+                    "no answer came in the measured time, and nothing was due in it; 4 requests of the warm-up had no \
+                     answer when it began",
+                ),
+            ),
+        ] {
+            let mut record = Record::new(1);
+            (record.due, record.answered, record.left_of_warm_up) = (due, answered, left);
+            record.batches[0].completed = in_time;
+            let void = nothing_measured(&record).map(|void| void.sentence);
+            let void = void.map(|void| void.replace(" --time (or --trial)", ""));
+            assert_eq!(void.as_deref(), said, "{due} {answered} {in_time} {left}");
+        }
     }
 }

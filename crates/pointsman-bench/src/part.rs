@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::little::Little;
-use crate::outcome::{Generator, Outcome, ServerUse, ThreadUse, Void, voids};
+use crate::outcome::{Generator, Outcome, ThreadUse, Void, nothing_measured, voids};
 use crate::record::{LOOKS_A_BATCH, Record};
 use crate::run::seconds_of;
+use crate::server_watch::Served;
 use crate::worker::batches;
 use crate::{Machine, Plan};
 
@@ -28,14 +29,22 @@ pub(crate) struct Part {
 
 impl Part {
     /// What came of the plan, where this is all of it.
-    pub(crate) fn outcome(mut self, plan: Plan, server: Option<ServerUse>) -> Outcome {
+    pub(crate) fn outcome(mut self, plan: Plan, server: Served) -> Outcome {
         let negotiated = std::mem::take(&mut self.record.agreements).into_sorted();
         let mut voids = voids(&plan, &self.record, &negotiated);
         let was_interrupted = plan.interrupt.has_come() && !self.is_whole(&plan);
+        if self.is_whole(&plan) {
+            voids.extend(nothing_measured(&self.record));
+        }
         if was_interrupted && self.record.batches.len() < INTERRUPTED_BATCHES_MIN {
             let sentence = format!("it was interrupted {}, which is too soon for a result", how_far(&self));
             voids.push(Void { code: "interrupted", sentence });
         }
+        let (server, server_unknown) = match server {
+            Some(Ok(server)) => (Some(server), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
         Outcome {
             plan,
             addresses: self.addresses,
@@ -46,6 +55,7 @@ impl Part {
             negotiated,
             generator: self.generator,
             server,
+            server_unknown,
             voids,
             ceiling: None,
             agents: Vec::new(),
@@ -67,6 +77,7 @@ impl Part {
         record.batches.len() <= nothing.batches.len()
             && record.looks.len() == record.batches.len() * LOOKS_A_BATCH
             && record.statuses.len() == nothing.statuses.len()
+            && record.failed_statuses.len() == nothing.failed_statuses.len()
             && record.classes.len() == plan.classes.len()
             && record.classes.iter().all(|class| class.batches.len() == record.batches.len())
             && record.sessions.iter().all(|sessions| sessions.ended_in.len() == record.batches.len())

@@ -57,17 +57,24 @@ impl Time {
     }
 
     /// The sum over just these and all their threads. Those that have ended are left out.
-    pub(crate) fn of_processes(ids: &HashSet<u32>) -> Result<Self> {
-        let mut time = Self::default();
-        let (mut threads, mut living) = (0, Vec::with_capacity(ids.len()));
+    fn of_processes(ids: &HashSet<u32>) -> Result<Self> {
+        let mut living = HashMap::with_capacity(ids.len());
         for id in ids {
-            let Some(stat) = Stat::of(*id)? else { continue };
+            living.extend(Stat::of(*id)?.map(|stat| (*id, stat)));
+        }
+        Ok(Self::of_living(&living))
+    }
+
+    /// The same of processes whose statuses have been read.
+    pub(crate) fn of_living(living: &HashMap<u32, Stat>) -> Self {
+        let mut time = Self::default();
+        let mut threads = 0;
+        for stat in living.values() {
             time.user_ticks += stat.user_ticks;
             time.system_ticks += stat.system_ticks;
             threads += stat.threads;
-            living.push(*id);
         }
-        for id in living {
+        for id in living.keys().copied() {
             match threads <= THREADS_MAX {
                 true => {
                     time.accounts.extend(of_threads(&Path::new("/proc").join(id.to_string()).join("task")))
@@ -75,7 +82,7 @@ impl Time {
                 false => time.accounts.extend(of_process(id)),
             }
         }
-        Ok(time)
+        time
     }
 
     /// What was spent between two looks.
@@ -99,10 +106,10 @@ impl Time {
     }
 
     /// What others spent as well.
-    pub(crate) fn add(&mut self, others: Time) {
+    pub(crate) fn add(&mut self, others: &Time) {
         self.user_ticks += others.user_ticks;
         self.system_ticks += others.system_ticks;
-        self.accounts.extend(others.accounts);
+        self.accounts.extend(others.accounts.iter().map(|(account, spent)| (*account, *spent)));
     }
 
     fn ran(&self) -> u64 {
@@ -144,6 +151,19 @@ pub(crate) fn trees(roots: &[u32]) -> Result<HashSet<u32>> {
     Ok(parents.keys().copied().filter(|id| belongs(*id)).collect())
 }
 
+/// Whether a process ignores SIGCHLD, so that its children leave no account when they end.
+pub(crate) fn ignores_children(id: u32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    ignores(&text, rustix::process::Signal::CHILD.as_raw() as u32)
+}
+
+/// Whether a `status` says that this signal is ignored: the first is the lowest bit.
+fn ignores(status: &str, signal: u32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
 /// Ticks of the kernel's accounts of user and system time in a second.
 pub fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second()
@@ -181,16 +201,22 @@ pub(crate) fn cpu_ticks(stat: &str) -> Option<u64> {
 }
 
 /// What we need of `/proc/PID/stat`.
-struct Stat {
-    parent: u32,
-    user_ticks: u64,
-    system_ticks: u64,
-    threads: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) parent: u32,
+    pub(crate) user_ticks: u64,
+    pub(crate) system_ticks: u64,
+    /// Of children that have ended and were waited for, and of theirs.
+    pub(crate) ended_user_ticks: u64,
+    pub(crate) ended_system_ticks: u64,
+    pub(crate) threads: u64,
+    /// Since the machine was started.
+    pub(crate) began_ticks: u64,
 }
 
 impl Stat {
     /// Nothing of a process that is not there, or has ended between two looks.
-    fn of(id: u32) -> Result<Option<Self>> {
+    pub(crate) fn of(id: u32) -> Result<Option<Self>> {
         match std::fs::read_to_string(format!("/proc/{id}/stat")) {
             Ok(text) if text.is_empty() => Ok(None),
             Ok(text) => Self::read(&text).map(Some),
@@ -202,15 +228,21 @@ impl Stat {
     fn read(text: &str) -> Result<Self> {
         let fields = text.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().collect::<Vec<_>>());
         let field = |number: usize| fields.as_ref()?.get(number - 3)?.parse::<u64>().ok();
-        match (field(4), field(14), field(15), field(20)) {
-            (Some(parent), Some(user_ticks), Some(system_ticks), Some(threads)) => {
-                Ok(Self { parent: u32::try_from(parent).unwrap_or(0), user_ticks, system_ticks, threads })
-            }
-            _ => {
-                let message = format!("cannot read the process status `{}`", text.trim_end());
-                Err(Error::new(ErrorKind::InvalidData, message))
-            }
-        }
+        let stat = || {
+            Some(Self {
+                parent: u32::try_from(field(4)?).unwrap_or(0),
+                user_ticks: field(14)?,
+                system_ticks: field(15)?,
+                ended_user_ticks: field(16)?,
+                ended_system_ticks: field(17)?,
+                threads: field(20)?,
+                began_ticks: field(22)?,
+            })
+        };
+        stat().ok_or_else(|| {
+            let message = format!("cannot read the process status `{}`", text.trim_end());
+            Error::new(ErrorKind::InvalidData, message)
+        })
     }
 }
 
@@ -241,7 +273,14 @@ mod tests {
         let text = "7 (a) b) S 3 7 7 0 -1 4194304 110 0 0 0 120 34 1 1 20 0 1 0 9 0 0";
         let stat = Stat::read(text).expect("as in proc(5)");
         assert_eq!((stat.parent, stat.user_ticks, stat.system_ticks, stat.threads), (3, 120, 34, 1));
+        assert_eq!((stat.ended_user_ticks, stat.ended_system_ticks, stat.began_ticks), (1, 1, 9));
         assert!(Stat::read("7 nonsense").is_err());
+    }
+
+    #[test]
+    fn a_status_says_which_signals_are_ignored() {
+        let status = "Name:\tx\nSigBlk:\t0000000000010000\nSigIgn:\t0000000000011000\nSigCgt:\t0\n";
+        assert!(ignores(status, 17) && ignores(status, 13) && !ignores(status, 16) && !ignores("", 17));
     }
 
     #[test]

@@ -163,6 +163,8 @@ pub struct Record {
     pub errors: [u64; ErrorKind::ALL.len()],
     /// Answers by status: 100 to 599 are at their own numbers.
     pub statuses: Vec<u64>,
+    /// Of these, those that are failures.
+    pub failed_statuses: Vec<u64>,
     /// The measured time, in tenths of a second.
     pub batches: Vec<Batch>,
     /// How long the shortest and the longest body of a right answer were, in bytes. Nothing: there was none.
@@ -224,6 +226,7 @@ impl Record {
             sent_again: 0,
             errors: [0; ErrorKind::ALL.len()],
             statuses: vec![0; 600],
+            failed_statuses: vec![0; 600],
             batches: vec![Batch::default(); batches],
             payloads: None,
             bytes_sent: 0,
@@ -285,6 +288,7 @@ impl Record {
         add(&mut self.errors, &other.errors);
         add(&mut self.looks, &other.looks);
         add(&mut self.statuses, &other.statuses);
+        add(&mut self.failed_statuses, &other.failed_statuses);
         add(&mut self.handshakes, &other.handshakes);
         for (ours, theirs) in self.batches.iter_mut().zip(&other.batches) {
             ours.completed += theirs.completed;

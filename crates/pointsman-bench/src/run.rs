@@ -19,6 +19,7 @@ use crate::probe::probe;
 use crate::record::BATCH_NS;
 use crate::request::Requests;
 use crate::self_watch::{SelfWatch, ThreadWatch, descriptors};
+use crate::server_watch::Served;
 use crate::server_watch::ServerWatch;
 use crate::users::{self, Setup};
 use crate::worker::Timeline;
@@ -138,16 +139,12 @@ impl Ready {
         self,
         begin_ns: u64,
         observe: &mut dyn FnMut(&Progress),
-    ) -> Result<(Part, Option<ServerUse>), Fault> {
+    ) -> Result<(Part, Served), Fault> {
         let Ready { plan, requests, crew, descriptors_max, descriptors_before, bell, server } = self;
         let timeline = Timeline::of(&plan, begin_ns);
         crew.begin(timeline);
-        let watched = crew.watch((&plan, server.as_ref()), timeline, &bell, observe);
-        if watched.is_err() {
-            bell.ring();
-        }
-        let joined = crew.join(&plan);
-        let (watched, (mut record, spun_ns)) = (watched?, joined?);
+        let watched = crew.watch((&plan, server), timeline, &bell, observe);
+        let (mut record, spun_ns) = crew.join(&plan)?;
         record.cut_to(watched.batches);
         let seconds = seconds_of(watched.batches);
         let mut threads = watched.after.threads_since(&watched.before);
@@ -187,8 +184,8 @@ impl Ready {
     }
 }
 
-/// How long a plan's answers are in the mean, head and all: each kind of request is asked once, however long its answer
-/// takes, and counts as often as its weight says. Of sessions only the first step is asked.
+/// How long a plan's answers are in the mean, head and all: each kind of request is asked once, and counts as often as
+/// its weight says. Of sessions only the first step is asked.
 ///
 /// # Errors
 /// Those of [`run`].

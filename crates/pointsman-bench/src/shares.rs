@@ -106,7 +106,7 @@ impl Shares {
     }
 
     /// What was asked for beside what came out. Empty: nothing was answered.
-    pub(crate) fn outcomes(&self, record: &Record) -> Vec<ShareOutcome> {
+    pub(crate) fn outcomes(&self, record: &Record, plan: &Plan) -> Vec<ShareOutcome> {
         let answered = record.answered as f64;
         if record.answered == 0 {
             return Vec::new();
@@ -118,10 +118,28 @@ impl Shares {
             ShareOutcome { name, asked, came_out: count as f64 / answered, slack }
         };
         vec![
-            outcome("persistent", self.persistent, record.answered_kept),
+            outcome("persistent", self.persistent, plan.kept(record)),
             outcome("pipelined", self.pipelined, record.answered_pipelined),
             outcome("tls", self.tls, record.answered_over_tls),
         ]
+    }
+}
+
+impl Plan {
+    /// Answered requests whose connection was kept: not only as heads say, for a server may close behind an answer whose
+    /// head says nothing of it. Then there are more connections than what was not kept, was sent again, or failed needs; so
+    /// many of the kept were not.
+    fn kept(&self, record: &Record) -> u64 {
+        let kept = record.answered_kept;
+        // Each new user has new connections.
+        if self.session.is_some() {
+            return kept;
+        }
+        let not_kept = record.answered.saturating_sub(kept);
+        let of_their_own = kept.div_ceil(u64::from(self.requests_a_connection().max(1)));
+        let failed = record.failed() - record.errors_of(crate::ErrorKind::Status);
+        let needed = not_kept + of_their_own + failed + record.sent_again + record.connections_most;
+        kept.saturating_sub(record.opened.saturating_sub(needed))
     }
 }
 

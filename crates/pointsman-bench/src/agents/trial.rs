@@ -15,7 +15,6 @@ use crate::ceiling::BeforeNull;
 use crate::clock::{SECOND_NS, now_ns};
 use crate::outcome::{AgentOutcome, LostAgent, Outcome, ServerUse, Void};
 use crate::part::Part;
-use crate::process::Time;
 use crate::record::Record;
 use crate::worker::Timeline;
 use crate::{Fault, Generator, Interrupt, Machine, Plan, Progress};
@@ -118,7 +117,7 @@ impl Conductor<'_> {
                     None => self.calls.cut(),
                 }
             }
-            under.look()?;
+            under.look();
             let (index, heard) = match self.heard.recv_timeout(under.wait().min(NEXT_MAX)) {
                 Ok(heard) => heard,
                 Err(RecvTimeoutError::Timeout) => {
@@ -193,7 +192,7 @@ impl Conductor<'_> {
         let mut all = Part::together(&known, self.plan).unwrap_or_else(nothing);
         // The clocks on agents' walls are theirs.
         all.began_unix_s = began_unix_s;
-        let server = looks.map(|looks: (Time, Time)| ServerUse::between(&looks, &all.record));
+        let server = looks.map(|looks| ServerUse::between(&looks, &all.record));
         let mut outcome = all.outcome(self.plan.clone(), server);
         let each = self.names.iter().zip(clocks).zip(parts);
         outcome.agents = each
@@ -221,7 +220,7 @@ fn voids_of_agents(outcome: &Outcome) -> Vec<Void> {
         .iter()
         .flat_map(|agent| agent.outcome.voids.iter().map(|void| (agent.name.as_str(), void)));
     of_agents
-        .filter(|(_, void)| !known.contains(&void.code))
+        .filter(|(_, void)| !known.contains(&void.code) && !void.is_of_short_time())
         .map(|(name, void)| Void {
             code: void.code,
             sentence: format!("at agent `{name}`: {}", void.sentence),

@@ -16,6 +16,13 @@ impl Worker {
         let measured = self.given.timeline.measures(now);
         let (bytes, sent) = (std::mem::take(&mut self.turn.bytes), std::mem::take(&mut self.turn.bytes_sent));
         let payload = std::mem::take(&mut self.turn.payload);
+        if std::mem::take(&mut self.turn.has_stray) {
+            self.failed += 1;
+            if measured {
+                self.record.errors[ErrorKind::Malformed as usize] += 1;
+                self.batch(now).failed += 1;
+            }
+        }
         self.bytes += bytes;
         if measured {
             let batch = self.batch(now);
@@ -71,6 +78,10 @@ impl Worker {
                 batch.bytes += job.answer_bytes;
             }
         }
+        let is_failure = match class {
+            Some(class) => !self.given.plan.classes[class].takes(status),
+            None => self.given.plan.is_failure(job.request, status),
+        };
         if job.is_counted {
             let record = &mut self.record;
             record.answered += 1;
@@ -81,14 +92,11 @@ impl Worker {
             record.service.saturating_record(now - job.begun_ns);
             record.first_byte.saturating_record(job.first_byte_ns.saturating_sub(job.sent_ns));
             record.statuses[usize::from(status).min(599)] += 1;
+            record.failed_statuses[usize::from(status).min(599)] += u64::from(is_failure);
             if let Some(class) = class {
                 record.classes[class].response.saturating_record(response_ns);
             }
         }
-        let is_failure = match class {
-            Some(class) => !self.given.plan.classes[class].takes(status),
-            None => self.given.plan.is_failure(job.request, status),
-        };
         if is_failure {
             self.count_failure(&job, ErrorKind::Status, now);
         } else {
@@ -156,7 +164,10 @@ impl Worker {
         }
         if job.is_counted {
             self.record.begun += u64::from(job.pipeline);
-            self.record.gaps.saw(job.begun_ns);
+            // Of sessions only their beginnings are arrivals: a step behind comes when the one before has its answer.
+            if self.turn.users.is_none() || job.request == 0 {
+                self.record.gaps.saw(job.begun_ns);
+            }
         }
     }
 

@@ -485,7 +485,11 @@ fn an_outcome_is_told_as_json() {
     let server = started(&Manner::default());
     let mut plan = plan("http", &server, open(200.0));
     plan.server_process = Some(std::process::id());
+    let fields = [("authorization", "Basic YQ=="), ("Cookie", "a=b"), ("Accept", "text/html")];
+    plan.targets[0].headers = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let json = outcome(&plan).json();
+    let told = serde_json::json!([["authorization", "…"], ["Cookie", "…"], ["Accept", "text/html"]]);
+    assert_eq!(json["settings"]["targets"][0]["headers"], told, "what lets somebody in is nobody's to read");
     assert_eq!(json["requests"]["answered"], json["times_ns"]["response"]["count"]);
     let buckets = json["times_ns"]["response"]["buckets"].as_array().expect("a list");
     let counted: u64 = buckets.iter().map(|bucket| bucket[1].as_u64().expect("a count")).sum();

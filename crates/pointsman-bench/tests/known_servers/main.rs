@@ -5,6 +5,7 @@ mod ceiling;
 mod control;
 mod http1;
 mod http2;
+mod odd;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

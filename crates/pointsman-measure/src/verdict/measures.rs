@@ -44,6 +44,8 @@ pub enum Measure {
     Answers,
     /// How much of the time there was of a trial that was interrupted.
     Interrupted,
+    /// What the server's processes spent, where that was to be known.
+    Server,
 }
 
 /// What was measured in a trial; what is `None` was not.
@@ -328,6 +330,7 @@ impl fmt::Display for Measure {
             Self::FewerClients => "one client less",
             Self::Answers => "answers",
             Self::Interrupted => "interrupted",
+            Self::Server => "the server's CPU",
         })
     }
 }

@@ -83,8 +83,7 @@ fn carry_out(options: Options) -> ExitCode {
     match outcome {
         Ok(mut outcome) => {
             if options.ceiling && !outcome.was_interrupted {
-                let identity = identity_for(&options.plan.offer);
-                with_ceiling(&mut outcome, identity, &mut io::stderr());
+                with_ceiling(&mut outcome, identity_for(&options.plan.offer), &mut io::stderr());
             }
             show(&options, &outcome)
         }
@@ -99,6 +98,7 @@ fn with_ceiling(outcome: &mut Outcome, identity: Result<NullTls, Fault>, errors:
         // Where standard error is gone, nobody can be told.
         Err(fault) => {
             let (Ok(()) | Err(_)) = writeln!(errors, "no ceiling: {fault}");
+            outcome.was_interrupted = outcome.plan.interrupt.has_come();
         }
     }
 }
@@ -118,6 +118,9 @@ pub(super) fn refuse(fault: &Fault) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use pointsman_bench::ErrorKind;
+    use pointsman_measure::verdict::Colour;
+
     use super::*;
 
     fn read(words: &str) -> Result<Option<Options>, lexopt::Error> {
@@ -153,6 +156,31 @@ mod tests {
         let mut said = Vec::new();
         with_ceiling(&mut outcome, Err(Fault::new("no certificate")), &mut said);
         assert_eq!(String::from_utf8_lossy(&said), "no ceiling: no certificate\n");
-        assert!(outcome.ceiling.is_none() && outcome.record.answered > 0);
+        assert!(outcome.ceiling.is_none() && outcome.record.answered > 0 && !outcome.was_interrupted);
+    }
+
+    #[test]
+    fn a_run_whose_ceiling_was_interrupted_says_so_first() {
+        use pointsman_bench::{Manner, NullServer};
+        use pointsman_measure::verdict::Measure;
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = NullServer::start(any, &Manner::default()).expect("loopback");
+        let words = format!("http://{}/ --clients 1 --time 100ms --warm-up 0 --ceiling", server.address());
+        let mut options = read(&words).expect("good").expect("no help");
+        let flag = Arc::new(AtomicBool::new(false));
+        options.plan.interrupt = Interrupt::by(flag.clone());
+        let mut outcome = pointsman_bench::run(&options.plan, &mut |_| {}).expect("it answers");
+        flag.store(true, Ordering::Relaxed);
+        with_ceiling(&mut outcome, identity_for(&options.plan.offer), &mut io::sink());
+        assert_eq!(outcome.json()["interrupted"], true);
+        // Others that are as bad come behind it.
+        outcome.record.errors = [outcome.record.due; ErrorKind::ALL.len()];
+        let verdict = outcome.verdict();
+        let amber =
+            verdict.reasons.iter().find(|reason| reason.colour == Colour::Amber).expect("one at least");
+        assert_eq!(amber.measure, Measure::Interrupted, "{verdict:?}");
+        assert!(amber.text.starts_with("all of its time was measured"), "{verdict:?}");
     }
 }

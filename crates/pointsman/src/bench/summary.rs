@@ -40,8 +40,10 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         record.unsent,
         record.held_back,
     )?;
+    // Those that failed: an answer that was expected is none of them, whatever its status.
     for kind in ErrorKind::ALL.into_iter().filter(|kind| record.errors_of(*kind) > 0) {
-        let statuses = if kind == ErrorKind::Status { statuses(&record.statuses) } else { String::new() };
+        let statuses =
+            if kind == ErrorKind::Status { statuses(&record.failed_statuses) } else { String::new() };
         writeln!(text, "  failed: {} {}{statuses}", record.errors_of(kind), kind.name())?;
     }
     shares(text, outcome)?;
@@ -79,11 +81,10 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     Ok(())
 }
 
-/// Those that are not of success, and how often each: ` (3 × 404, 1 × 503)`.
+/// Each status, and how often it came: ` (3 × 404, 1 × 503)`.
 fn statuses(counts: &[u64]) -> String {
-    let others =
-        counts.iter().enumerate().filter(|(status, count)| !(200..300).contains(status) && **count > 0);
-    let said: Vec<String> = others.map(|(status, count)| format!("{count} × {status}")).collect();
+    let came = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    let said: Vec<String> = came.map(|(status, count)| format!("{count} × {status}")).collect();
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }
 
@@ -197,6 +198,9 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         writeln!(text, "  before null servers it reaches {} requests/s", units::rate(ceiling))?;
     }
     limits(text, outcome)?;
+    if let Some(why) = &outcome.server_unknown {
+        return writeln!(text, "  server: unknown: {why}");
+    }
     let Some(server) = &outcome.server else { return Ok(()) };
     let us = |value: Option<f64>| value.map_or("-".to_owned(), |us| format!("{us:.1} us"));
     writeln!(

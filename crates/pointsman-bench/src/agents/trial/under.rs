@@ -8,8 +8,7 @@ use super::patience;
 use crate::clock::{SECOND_NS, now_ns};
 use crate::outcome::LostAgent;
 use crate::part::Part;
-use crate::process::Time;
-use crate::server_watch::ServerWatch;
+use crate::server_watch::{Looked, SEARCH_LEAD_NS, ServerWatch};
 use crate::worker::Timeline;
 use crate::{Fault, Plan, Progress};
 
@@ -32,7 +31,9 @@ pub(super) struct Under<'p> {
     /// The server's processes, if they are on this machine.
     server: Option<ServerWatch>,
     /// At them, at both ends of the measured time.
-    looks: [Option<Time>; 2],
+    looks: [Option<Looked>; 2],
+    /// Who has come by shortly before the first is known.
+    has_searched: bool,
     /// When the measured time begins, by this machine's clock, in seconds since 1970.
     pub(super) began_unix_s: u64,
 }
@@ -63,6 +64,7 @@ impl<'p> Under<'p> {
             tallies: vec![Tally::default(); agents],
             server: ServerWatch::find(plan)?,
             looks: [None, None],
+            has_searched: false,
             began_unix_s: (unix + until_then).as_secs(),
         })
     }
@@ -125,6 +127,7 @@ impl<'p> Under<'p> {
         let has_time = self.timeline.to_ns >= self.timeline.from_ns;
         self.server.as_ref().filter(|_| has_time && self.lost.is_empty())?;
         match self.looks {
+            [None, _] if !self.has_searched => Some(self.timeline.from_ns.saturating_sub(SEARCH_LEAD_NS)),
             [None, _] => Some(self.timeline.from_ns),
             [_, None] => Some(self.timeline.to_ns),
             _ => None,
@@ -138,18 +141,24 @@ impl<'p> Under<'p> {
     }
 
     /// Looks at the server's process, where that is due.
-    pub(super) fn look(&mut self) -> Result<(), Fault> {
-        if self.next_look_ns().is_some_and(|at_ns| now_ns() >= at_ns) {
-            let at = usize::from(self.looks[0].is_some());
-            let look = if at == 0 { ServerWatch::look } else { ServerWatch::last_look };
-            self.looks[at] = self.server.as_ref().map(look).transpose()?;
+    pub(super) fn look(&mut self) {
+        if self.next_look_ns().is_none_or(|at_ns| now_ns() < at_ns) {
+            return;
         }
-        Ok(())
+        let Some(server) = self.server.as_mut() else { return };
+        match (&self.looks, self.has_searched) {
+            ([None, _], false) => {
+                server.search();
+                self.has_searched = true;
+            }
+            ([None, _], true) => self.looks[0] = Some(server.look()),
+            _ => self.looks[1] = Some(server.last_look()),
+        }
     }
 
     /// At both ends of the measured time, where it had both.
-    pub(super) fn looks_of_whole(&self) -> Option<(Time, Time)> {
-        let [before, after] = self.looks.clone();
+    pub(super) fn looks_of_whole(&mut self) -> Option<(Looked, Looked)> {
+        let [before, after] = std::mem::take(&mut self.looks);
         before.zip(after)
     }
 
