@@ -136,7 +136,12 @@ impl Plan {
             return kept;
         }
         let not_kept = record.answered.saturating_sub(kept);
-        let of_their_own = kept.div_ceil(u64::from(self.requests_a_connection().max(1)));
+        let each = match self.shares.pipelined {
+            // Where a whole pipeline does not fit any more another connection is opened.
+            Some(_) => self.requests_a_connection().saturating_sub(self.shares.pipeline_depth - 1),
+            None => self.requests_a_connection(),
+        };
+        let of_their_own = kept.div_ceil(u64::from(each.max(1)));
         let failed = record.failed() - record.errors_of(crate::ErrorKind::Status);
         let needed = not_kept + of_their_own + failed + record.sent_again + record.connections_most;
         kept.saturating_sub(record.opened.saturating_sub(needed))
@@ -255,6 +260,24 @@ mod tests {
             near(over_tls, tls, 0.0);
             let each = f64::from(all) / f64::from(draws);
             assert!((each - mix.requests_each()).abs() < 0.03, "{shares:?}: {each}");
+        }
+    }
+
+    #[test]
+    fn what_was_kept_is_what_needs_no_more_connections_than_there_were() {
+        let mut plan = plan(&["http://a/"], Shares { persistent: Some(0.7), ..Shares::default() });
+        let mut record = Record::new(1);
+        (record.answered, record.answered_kept, record.connections_most) = (1_000, 700, 10);
+        for (opened, pipelined, requests, kept) in [
+            (310, None, None, 700),
+            (1_000, None, None, 11),
+            (380, None, Some(10), 700),
+            (390, None, Some(10), 690),
+            (450, Some(0.3), Some(10), 700),
+        ] {
+            (plan.shares.pipelined, plan.requests_per_connection) = (pipelined, requests);
+            (plan.shares.pipeline_depth, record.opened) = (6, opened);
+            assert_eq!(plan.kept(&record), kept, "{opened} {requests:?}");
         }
     }
 
