@@ -127,7 +127,7 @@ impl<'a> RulesFiles<'a> {
         }
         let source = match outside {
             Outside::Texts { rules } => rules.to_owned(),
-            Outside::System { instead: Some(instead) } if instead.path == path => {
+            Outside::System { instead: Some(instead) } if is_one_file(instead.path, path) => {
                 files.push(WatchedFile::holding(path, instead.text));
                 instead.text.to_owned()
             }
@@ -204,4 +204,10 @@ impl<'a> RulesFiles<'a> {
 /// The names of a pool's servers, by position: nobody knows which ones services have.
 fn server_names(pool: &PoolSpec) -> impl Iterator<Item = Option<&str>> {
     pool.written_servers().map(|server| server.name.as_ref().map(|name| name.value.as_str()))
+}
+
+/// Whether two paths lead to the same file, by links or otherwise.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let leads_to = |path: &Path| path.canonicalize().ok();
+    one == other || leads_to(one).is_some_and(|file| leads_to(other) == Some(file))
 }

@@ -15,7 +15,8 @@ pointsman_e2e::for_threads!(
     tried_without_effect,
     versions_are_restored,
     what_serves_is_shown,
-    what_cannot_be_written
+    what_cannot_be_written,
+    a_file_that_two_names_lead_to
 );
 
 fn two(threads: usize, a: &Origin, b: &Origin) -> Setup {
@@ -208,4 +209,27 @@ fn what_cannot_be_written(threads: usize) {
     assert_eq!(status, 500, "{said}");
     assert!(said["detail"].as_str().expect("a sentence").starts_with("nothing has changed: `"), "{said}");
     assert_eq!((switch.get("/").server(), version(&switch)), ("sa", read));
+}
+
+/// Rules that are published for one listener are those of another one whose file is a link to theirs.
+fn a_file_that_two_names_lead_to(threads: usize) {
+    let (a, b) = (Origin::new("sa"), Origin::new("sb"));
+    let other =
+        "[[listener]]\nname = \"other\"\nbind = \"127.0.0.1:0\"\nrules = \"linked.rules\"\npool = \"a\"\n";
+    let switch = two(threads, &a, &b).file("linked.rules", TO_A).raw(other).start();
+    let linked = switch.folder().join("linked.rules");
+    std::fs::remove_file(&linked).expect("it is there");
+    std::os::unix::fs::symlink("shop.rules", &linked).expect("a writable folder");
+    let servers = || {
+        let other = Client::plain(switch.address("other")).get("/");
+        [switch.get("/").server().to_owned(), other.server().to_owned()]
+    };
+    let (status, said) = publish(&switch, &version(&switch), RULES, TO_B);
+    assert_eq!((status, servers()), (200, ["sb", "sb"].map(str::to_owned)), "{said}");
+    let of_other = "/api/v1/listeners/other/rules";
+    let version = switch.admin_shows(of_other)["rules_version"].as_str().expect("a version").to_owned();
+    let (status, said) = publish(&switch, &version, of_other, TO_A);
+    assert_eq!((status, &said["generation"]), (200, &3.into()), "{said}");
+    assert_eq!((servers(), file(&switch).as_str()), (["sa", "sa"].map(str::to_owned), TO_A));
+    assert!(std::fs::symlink_metadata(&linked).expect("it is there").is_symlink());
 }
