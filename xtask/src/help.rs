@@ -43,10 +43,11 @@ const COMMANDS: &[Command] = &[
         more: "Needs Node and npm. Its sources are in crates/pointsman-admin/console, what is kept in dist there.",
     },
     Command {
-        usage: "screenshots",
+        usage: "screenshots [--check]",
         what: "the console's pictures in docs/guide, taken again",
-        arguments: &[],
-        more: "Needs Chromium, starts the switch with servers and traffic of its own, and says how much of each picture is new.",
+        arguments: &[("--check", "keep none, and fail where one differs by more than it may")],
+        more: "Needs Chromium, starts the switch with servers and traffic of its own, and says how much of each picture is new.\n\
+               What differs too much is left in the temporary folder.",
     },
     Command {
         usage: "endure [NAME]",

@@ -72,7 +72,7 @@ fn run() -> Result<()> {
         Some("saturation") => saturation::run(&project, &saturation::Options::read(arguments)?),
         Some("conformance") => conformance::run(&project, &conformance::Options::read(arguments)?),
         Some("console") => console::run(&project, console::Then::read(arguments)?),
-        Some("screenshots") => nothing_more(arguments).and_then(|()| screenshots(&project)),
+        Some("screenshots") => screenshots(&project, console::Then::read(arguments)?),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),
         Some("soak") => soak::run(&project, &soak::Options::read(arguments)?),
         // What bench-peers starts as processes of their own: servers, clients, and work that is in the way.
@@ -95,13 +95,18 @@ fn demo(project: &Project, arguments: Vec<OsString>) -> Result<()> {
     Err(Failure::new(format!("cannot start `{}`: {error}", binary.display())))
 }
 
-/// The pictures of the console in its guide, as a browser shows them now.
-fn screenshots(project: &Project) -> Result<()> {
+/// The pictures of the console in its guide, as a browser shows them now: kept, or compared with those that are.
+fn screenshots(project: &Project, then: console::Then) -> Result<()> {
     check::prepare_browser(project)?;
     succeed(project.cargo().args(["build", "--package", "pointsman"]))?;
     let words =
         ["test", "--package", "pointsman-e2e", "--test", "e2e", "--", "--nocapture", "console::pictures"];
-    succeed(project.cargo().args(words).env("UPDATE_EXPECT", "1"))
+    let mut tests = project.cargo();
+    tests.args(words);
+    if then == console::Then::Keep {
+        tests.env("UPDATE_EXPECT", "1");
+    }
+    succeed(&mut tests)
 }
 
 fn nothing_more(mut arguments: lexopt::Parser) -> Result<()> {

@@ -142,6 +142,16 @@ impl Browser {
         }
     }
 
+    /// Chooses files for the field that an expression of JavaScript is, as its user would in a dialog.
+    ///
+    /// # Panics
+    /// When there is no such field.
+    pub fn choose(&mut self, field: &str, files: &[&Path]) {
+        let found = self.call("Runtime.evaluate", json!({"expression": field}));
+        let id = found["result"]["objectId"].as_str().expect("a field").to_owned();
+        self.call("DOM.setFileInputFiles", json!({"objectId": id, "files": files}));
+    }
+
     /// Waits until an expression of JavaScript is true.
     pub fn wait_until(&mut self, expression: &str) {
         until(expression, || {
@@ -169,8 +179,23 @@ impl Browser {
     /// # Panics
     /// When it is none.
     pub fn picture(&mut self) -> Vec<u8> {
-        let answer =
-            self.call("Page.captureScreenshot", json!({"format": "png", "captureBeyondViewport": true}));
+        self.picture_by(json!({"format": "png", "captureBeyondViewport": true}))
+    }
+
+    /// A picture of the page down to so many pixels, or to its end.
+    ///
+    /// # Panics
+    /// When it is none.
+    pub fn picture_of_top(&mut self, height_max: u32) -> Vec<u8> {
+        let size =
+            self.evaluate("[innerWidth, Math.max(innerHeight, document.documentElement.scrollHeight)]");
+        let height = size[1].as_u64().expect("a number").min(height_max.into());
+        let clip = json!({"x": 0, "y": 0, "width": size[0], "height": height, "scale": 1});
+        self.picture_by(json!({"format": "png", "captureBeyondViewport": true, "clip": clip}))
+    }
+
+    fn picture_by(&mut self, words: Value) -> Vec<u8> {
+        let answer = self.call("Page.captureScreenshot", words);
         STANDARD.decode(answer["data"].as_str().expect("a picture")).expect("base64")
     }
 

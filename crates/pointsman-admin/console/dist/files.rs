@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-BGhZY91X.js",
+        path: "assets/index-CzUBrF0z.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-BGhZY91X.js"),
-        gzip: include_bytes!("assets/index-BGhZY91X.js.gz"),
-        brotli: include_bytes!("assets/index-BGhZY91X.js.br"),
+        plain: include_bytes!("assets/index-CzUBrF0z.js"),
+        gzip: include_bytes!("assets/index-CzUBrF0z.js.gz"),
+        brotli: include_bytes!("assets/index-CzUBrF0z.js.br"),
     },
     File {
-        path: "assets/style-DNJu6QR4.css",
+        path: "assets/style-C3XYBFJr.css",
         media_type: "text/css; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/style-DNJu6QR4.css"),
-        gzip: include_bytes!("assets/style-DNJu6QR4.css.gz"),
-        brotli: include_bytes!("assets/style-DNJu6QR4.css.br"),
+        plain: include_bytes!("assets/style-C3XYBFJr.css"),
+        gzip: include_bytes!("assets/style-C3XYBFJr.css.gz"),
+        brotli: include_bytes!("assets/style-C3XYBFJr.css.br"),
     },
     File {
         path: "icon.svg",

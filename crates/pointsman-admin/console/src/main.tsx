@@ -4,9 +4,11 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import "./live/page.css";
 import "./servers/page.css";
+import "./bench/page.css";
 
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { BenchPage } from "./bench/page";
 import { age, clock } from "./figures";
 import { type Watching, useLooks } from "./looks";
 import { LivePage } from "./live/page";
@@ -14,9 +16,11 @@ import { ServersPage } from "./servers/page";
 import { useSession } from "./session";
 import { Gate, WhoLooks } from "./sign-in";
 
+/** `isKept`: what it shows is from elsewhere, and as good where the switch is silent. */
 const PAGES = [
-  { hash: "#/live", name: "Live", page: LivePage },
-  { hash: "#/servers", name: "Servers", page: ServersPage },
+  { hash: "#/live", name: "Live", page: LivePage, isKept: false },
+  { hash: "#/servers", name: "Servers", page: ServersPage, isKept: false },
+  { hash: "#/bench", name: "Bench", page: BenchPage, isKept: true },
 ];
 
 function Console() {
@@ -27,6 +31,7 @@ function Console() {
   useEffect(() => void (document.title = `${shown.name} · Pointsman`), [shown]);
   if (!session.access) return <Gate session={session} />;
   const Page = shown.page;
+  const isStale = watching.trouble !== null && !shown.isKept;
   return (
     <>
       <header class="bar">
@@ -43,8 +48,8 @@ function Console() {
         </p>
         <WhoLooks session={session} />
       </header>
-      {watching.trouble && <Stale watching={watching} />}
-      <main data-stale={watching.trouble ? "" : undefined}>
+      {isStale && <Stale watching={watching} />}
+      <main data-stale={isStale ? "" : undefined}>
         <h1 class="unseen">{shown.name}</h1>
         <Page session={session} watching={watching} />
       </main>

@@ -1,5 +1,6 @@
 //! The console, in a browser: it shows what the switch does, changes what its user may change, and is usable by everybody.
 
+mod bench;
 mod pictures;
 
 use std::net::SocketAddr;
@@ -139,6 +140,19 @@ fn files() {
     let mut client = Client::plain(shop.switch.admin());
     client.send("GET /console/ HTTP/1.1\r\nHost: rebound.example\r\n\r\n");
     assert_eq!(client.response().status(), 403);
+}
+
+/// All that a first look loads, as it goes over the wire.
+#[test]
+fn the_first_load_is_small() {
+    let shop = Shop::start();
+    let Some(mut browser) = shop.open("") else { return };
+    browser.wait_until("document.querySelector('.pulse').textContent === 'live'");
+    let loaded = "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]\
+        .filter(file => file.name.includes('/console/')).map(file => file.encodedBodySize)";
+    let bytes = browser.evaluate(&format!("{loaded}.reduce((all, bytes) => all + bytes)"));
+    let bytes = bytes.as_u64().expect("a number");
+    assert!((20_000..400_000).contains(&bytes), "{bytes}: {}", browser.evaluate(&format!("{loaded}.join()")));
 }
 
 /// What the API says of who asks.
