@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,6 +71,14 @@ impl ClientStream {
     /// `1.2` or `1.3`.
     pub fn version(&self) -> &'static str {
         version_name(self.0.conn.protocol_version())
+    }
+
+    /// Where it comes from.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        self.0.sock.local_addr()
     }
 
     /// The group that the keys were agreed in, by its name in IANA's registry.

@@ -1,4 +1,4 @@
-//! `pointsman demo`: five small servers, the switch before them, and requests to watch.
+//! `pointsman demo`: five small servers, the switch before them, requests to follow, and traffic to watch.
 
 mod client;
 mod entry;
@@ -8,6 +8,7 @@ mod leash;
 mod origin;
 mod site;
 mod switch;
+mod traffic;
 mod visits;
 
 use std::ffi::OsString;
@@ -25,13 +26,15 @@ use entry::Entry;
 use event::{Event, Events};
 use site::Site;
 use switch::RunningSwitch;
+use traffic::Traffic;
 
 const HELP: &str = "\
 pointsman demo [--once]
 
     --once    send the requests, show who got them, and end
 
-Starts five small servers and a TLS switch on free ports, sends requests, and stays up until Ctrl-C.
+Starts five small servers and a TLS switch on free ports, sends requests, and stays up until Ctrl-C, with some traffic of
+its own to watch in the console.
 exit status: 0 fine, 1 it cannot start or a request went astray, 2 wrong use
 ";
 
@@ -104,14 +107,16 @@ fn show(once: bool) -> Result<(), Stop> {
         return Ok(());
     }
     screen.show(&invitation::try_it(&switch.addresses, &site))?;
-    follow(&mut events, &mut screen)
+    let traffic = Traffic::start(&site, &switch.addresses)?;
+    follow(&mut events, &mut screen, &traffic)
 }
 
-/// Shows what comes in, until somebody ends it.
-fn follow(events: &mut Events, screen: &mut Screen) -> Result<(), Stop> {
+/// Shows what others ask, until somebody ends it.
+fn follow(events: &mut Events, screen: &mut Screen, traffic: &Traffic) -> Result<(), Stop> {
     loop {
         match events.next()? {
             Event::Logged(line) => match Entry::read(&line) {
+                Some(entry) if traffic.is_its_own(&entry.client) => {}
                 Some(entry) => screen.show(&format!("{}\n", entry.row(&entry.request(), screen.colour)))?,
                 None => screen.show(&format!("{line}\n"))?,
             },

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pointsman_e2e::{Lines, Origin, Setup, ends, folder, kill, pointsman, program};
+use pointsman_e2e::{Client, Lines, Origin, Setup, ends, folder, kill, pointsman, program, until};
 
 const GOOD: &str = "R1: if (path under \"/a\") { routeTo(fast); }\nelse: routeTo(standard);\n";
 const BAD: &str = "R1: if (pth == \"/\") { routeTo(fast); }\nR2: { goto R1; }\n";
@@ -279,6 +279,7 @@ fn demo_stays_up() {
     let stderr = Lines::of(child.stderr.take().expect("piped"));
     let waited = std::panic::catch_unwind(|| {
         stdout.wait_for("the last line before it waits", |line| line.contains("Ctrl-C").then_some(()));
+        watch_the_traffic(&stdout.text());
         pointsman_e2e::installed("curl").then(|| try_what_is_shown(&stdout.text()))
     });
     let goes_on = child.try_wait().expect("it is ours").is_none();
@@ -291,8 +292,35 @@ fn demo_stays_up() {
     assert!(stdout.text().contains("curl --cacert "), "{}", stdout.text());
     let tried = waited.expect("looked at above");
     assert!(tried.is_none_or(|tried| tried.contains("server3 saw\nPOST /orders")));
+    let (_, since) =
+        stdout.text().split_once("Ctrl-C").map(|(a, b)| (a.to_owned(), b.to_owned())).expect("as above");
+    assert!(!since.contains("/catalogue/"), "the lines of its own visitors are not shown:\n{since}");
     let left = std::fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(left, 0, "the demo's folder is removed");
+}
+
+/// What the demo's own visitors leave in the console: on both listeners, by all rules, slow and broken ones too. Its token signs in.
+fn watch_the_traffic(shown: &str) {
+    let mut lines = shown.lines().map(str::trim);
+    let address = lines.find_map(|line| line.strip_prefix("http://")?.strip_suffix("/console/"));
+    let address = address.and_then(|address| address.parse().ok()).expect("it says where the console is");
+    let token = lines.next().expect("and what signs in");
+    let ask = |path: &str, lines: &str| -> serde_json::Value {
+        let mut client = Client::plain(address);
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n"));
+        serde_json::from_str(&client.response().text()).expect("JSON")
+    };
+    let access = ask("/api/v1/access", &format!("Authorization: Bearer {token}\r\n"));
+    assert_eq!((&access["who"], &access["may"]), (&"demo".into(), &"change".into()));
+    until("each rule of both listeners decides", || {
+        let traffic = ask("/api/v1/traffic", "");
+        let listeners = traffic["listeners"].as_array()?;
+        let is_busy = |listener: &serde_json::Value| {
+            let rules = listener["rules"].as_array().expect("rules");
+            rules.iter().filter(|rule| rule["hits"].as_u64() > Some(0)).count() >= 10
+        };
+        (listeners.len() == 2 && listeners.iter().all(is_busy)).then_some(())
+    });
 }
 
 /// What the lines print that the demo shows, pasted into a shell. All of them work.

@@ -32,6 +32,14 @@ impl Client {
         client.connect(tcp(address)?, name).map(|stream| Client::Tls(Box::new(stream)))
     }
 
+    /// Where it comes from, as the switch sees it.
+    pub(super) fn local_address(&self) -> io::Result<SocketAddr> {
+        match self {
+            Client::Plain(stream) => stream.local_addr(),
+            Client::Tls(stream) => stream.local_address(),
+        }
+    }
+
     /// What was agreed on: `TLS 1.3, X25519MLKEM768`.
     pub(super) fn agreed(&self) -> String {
         match self {

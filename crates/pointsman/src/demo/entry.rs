@@ -8,6 +8,8 @@ use crate::check::terminal::{Style, cell};
 /// What the demo shows of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
+    /// Whose connection it was.
+    pub(super) client: String,
     pub(super) method: String,
     pub(super) path: String,
     /// The version of TLS, if it was spoken.
@@ -33,6 +35,7 @@ impl Entry {
         let text = |key: &str| value[key].as_str().map(|text| text.escape_debug().to_string());
         let number = |key: &str| value[key].as_u64();
         value.is_object().then(|| Entry {
+            client: text("client").unwrap_or_default(),
             method: text("method").unwrap_or_default(),
             path: text("path").unwrap_or_default(),
             tls: text("tls"),

@@ -30,7 +30,7 @@ pub(super) fn try_it(addresses: &Addresses, site: &Site) -> String {
     let https = format!("https://{HOST}:{}", addresses.tls.port());
     let curl = format!("curl --cacert {authority}");
     let this = std::env::current_exe().map_or_else(|_| "pointsman".to_owned(), |path| word(&path));
-    let (plain, admin) = (addresses.plain, addresses.admin);
+    let (plain, admin, token) = (addresses.plain, addresses.admin, site.token());
     format!(
         "
 try it, from another terminal:
@@ -45,9 +45,10 @@ try it, from another terminal:
   curl http://{plain}/hello
   curl http://{admin}/metrics
 
-watch what comes, in a browser:
+watch what comes, in a browser; to change something there, sign in with the token:
 
   http://{admin}/console/
+  {token}
 
 change the rules in an editor, and the next request goes by them; a mistake changes nothing and is shown here:
 
@@ -58,7 +59,11 @@ ask why, and after how many bytes of the body:
 
   {this} explain {config} {request}
 
-requests as they come, until Ctrl-C:
+measure it, and open the result in the console:
+
+  {this} bench load {https}/ --ca {authority} --rate 50 --time 5s --save bench.json
+
+the demo's own visitors go on asking, some slowly, some for what is broken; what others ask for shows here, until Ctrl-C:
 
 "
     )

@@ -1,14 +1,22 @@
-//! A small server: it answers with its name and the request as it saw it.
+//! A small server: it answers with its name and the request as it saw it. A few of its pages are otherwise.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use pointsman_http::{Answer, BodyReader, HeadLimits, Method, RequestHead};
 
 use super::Stop;
+
+/// Pages that are more than a few lines, that come late, and that do not come.
+pub(super) const PICTURES: [&str; 2] = ["/pictures/oak.jpg", "/pictures/birch.jpg"];
+pub(super) const SLOW: &str = "/catalogue/slow";
+pub(super) const BROKEN: &str = "/catalogue/broken";
+const PICTURE_BYTES: usize = 96 * 1024;
+const SLOW_FOR: Duration = Duration::from_millis(700);
 
 /// Connections that a server has open at most; the switch keeps far fewer.
 const CONNECTIONS_MAX: usize = 512;
@@ -90,12 +98,20 @@ fn malformed(fault: impl std::fmt::Debug) -> io::Error {
 
 /// The name of the server and the head as it came.
 fn answer(name: &str, head: &RequestHead, received: &[u8]) -> Vec<u8> {
+    let target = head.target(received);
+    let is = |page: &&str| target == page.as_bytes();
+    if is(&SLOW) {
+        thread::sleep(SLOW_FOR);
+    }
     let seen = received[..head.head_bytes()].trim_ascii();
     let mut body = format!("{name} saw\n").into_bytes();
     body.extend(seen.iter().filter(|byte| **byte != b'\r'));
     body.push(b'\n');
+    if PICTURES.iter().any(is) {
+        body.resize(PICTURE_BYTES, b'.');
+    }
     let answer = Answer {
-        status: 200,
+        status: if is(&BROKEN) { 500 } else { 200 },
         lines: b"",
         body: &body,
         closes: !head.keeps_alive(),

@@ -1,8 +1,10 @@
 //! The folder of the demo: a configuration, rules, and a certificate that is thrown away with it.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
@@ -18,6 +20,9 @@ pub(super) const HOST: &str = "localhost";
 
 /// Other names that the certificate is for.
 const OTHER_NAMES: [&str; 2] = ["shop.example", "127.0.0.1"];
+
+/// How long the certificate is good for.
+const CERTIFICATE_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 const RULES: &str = include_str!("shop.rules");
 
@@ -46,15 +51,19 @@ pub(super) fn start_origins() -> Result<Origins, Stop> {
 }
 
 /// A folder that is removed when it is dropped.
-pub(super) struct Site(TempDir);
+pub(super) struct Site {
+    folder: TempDir,
+    token: String,
+}
 
 impl Site {
     /// Writes everything that the switch and its visitors need.
     pub(super) fn create(origins: &Origins) -> Result<Site, Stop> {
-        // The key is nobody else's business, thrown away or not.
-        let owner_only = fs::Permissions::from_mode(0o700);
+        // Key and token are nobody else's business, thrown away or not.
+        let owner_only = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("pointsman-demo-").permissions(owner_only).tempdir();
-        let site = Site(folder.map_err(Stop::because("no temporary folder"))?);
+        let site =
+            Site { folder: folder.map_err(Stop::because("no temporary folder"))?, token: drawn_token()? };
         let certificates =
             Certificates::issue().map_err(|error| Stop::Failed(format!("no certificate: {error}")))?;
         site.write(&site.config(), &configuration(origins))?;
@@ -62,6 +71,7 @@ impl Site {
         site.write(&site.authority(), &certificates.authority)?;
         site.write(&site.path("shop.crt"), &certificates.server)?;
         site.write(&site.path("shop.key"), &certificates.key)?;
+        site.write(&site.path("admin.token"), &format!("demo {}\n", site.token))?;
         let lines = "Host: localhost\nUser-Agent: an-editor\nContent-Type: text/xml";
         let length = ORDER.len();
         let order = format!("POST /orders HTTP/1.1\n{lines}\nContent-Length: {length}\n\n{ORDER}");
@@ -77,6 +87,11 @@ impl Site {
         self.path("shop.rules")
     }
 
+    /// What signs in to the console.
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
     /// The certificate of the authority that clients must trust.
     pub(super) fn authority(&self) -> PathBuf {
         self.path("ca.crt")
@@ -88,12 +103,22 @@ impl Site {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     fn write(&self, path: &Path, text: &str) -> Result<(), Stop> {
-        fs::write(path, text).map_err(Stop::because("cannot write the demo's files"))
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(path);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(Stop::because("cannot write the demo's files"))
     }
+}
+
+/// Nobody else on this machine can guess it.
+fn drawn_token() -> Result<String, Stop> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| Stop::Failed(format!("no random numbers: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn configuration([one, two, three, four, five]: &Origins) -> String {
@@ -121,7 +146,16 @@ bind = \"127.0.0.1:0\"
 rules = \"shop.rules\"
 pool = \"standard\"
 
+[bandwidth.link]
+ceiling_bytes_per_second = 10_000_000
+
+[bandwidth.pictures]              # what is over its guarantee borrows, up to its ceiling
+parent = \"link\"
+guaranteed_bytes_per_second = 100_000
+ceiling_bytes_per_second = 300_000
+
 [pool.standard]
+health = {{ path = \"/health\" }}
 servers = [
     {one},
     {two},
@@ -141,6 +175,7 @@ servers = [{five}]
 
 [admin]
 bind = \"127.0.0.1:0\"
+token_file = \"admin.token\"
 "
     )
 }
@@ -162,6 +197,7 @@ impl Certificates {
         let names = [HOST].into_iter().chain(OTHER_NAMES).map(str::to_owned);
         let mut params = CertificateParams::new(names.collect::<Vec<_>>())?;
         params.distinguished_name = named(HOST);
+        params.not_after = (SystemTime::now() + CERTIFICATE_FOR).into();
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;

@@ -175,11 +175,7 @@ pub(super) fn send_all(
     events: &mut Events,
     screen: &mut Screen,
 ) -> Result<usize, Stop> {
-    let trusting = pointsman_tls::Client::trusting(&site.authority());
-    let trusting = trusting.map_err(|errors| {
-        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        Stop::Failed(messages.join("; "))
-    })?;
+    let trusting = trusting(site)?;
     let cannot = || Stop::because("no connection to the switch");
     let started = Instant::now();
     let mut tls = Client::tls(addresses.tls, &trusting, HOST).map_err(cannot())?;
@@ -213,6 +209,14 @@ pub(super) fn send_all(
          Both as the switch measured them and wrote them into its access log.\n",
     )?;
     Ok(astray)
+}
+
+/// What connections over TLS have in common: whom they trust, and their sessions.
+pub(super) fn trusting(site: &Site) -> Result<pointsman_tls::Client, Stop> {
+    pointsman_tls::Client::trusting(&site.authority()).map_err(|errors| {
+        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        Stop::Failed(messages.join("; "))
+    })
 }
 
 /// Where the cart is kept, once an answer has said so.
