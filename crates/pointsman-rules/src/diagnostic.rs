@@ -120,7 +120,7 @@ impl Span {
     }
 
     /// The text it covers; empty where it does not fit `source`.
-    pub(crate) fn of(self, source: &str) -> &str {
+    pub fn of(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or("")
     }
 }

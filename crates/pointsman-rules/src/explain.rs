@@ -12,6 +12,9 @@ pub const SHOWN_VALUE_BYTES_MAX: usize = 200;
 /// Most values of one field in an explanation.
 pub const SHOWN_VALUES_MAX: usize = 8;
 
+/// Most tests of one condition in an explanation.
+pub const SHOWN_TESTS_MAX: usize = 100;
+
 /// A decision and the way to it.
 #[derive(Clone, Debug)]
 pub struct Explanation<'r> {
@@ -38,7 +41,7 @@ pub struct VisitedRule<'r> {
     pub exit: VisitedExit,
 }
 
-/// The first test of a condition that kept the condition from being true.
+/// A test of a condition, and what it has seen: of a rule the first one that kept its condition from being true.
 #[derive(Clone, Debug)]
 pub struct Culprit<'r> {
     /// Where it stands in the source.
@@ -85,6 +88,25 @@ impl Program {
         let mut visited = Vec::new();
         let decision = self.interpret(subject, |visit| visited.push(visited_rule(&visit, subject)));
         Explanation { visited, decision }
+    }
+}
+
+impl VisitedRule<'_> {
+    /// What each test of its condition has seen, in the order of the text, at most [`SHOWN_TESTS_MAX`], and how many more
+    /// there are. Tests that made no difference are among them.
+    pub fn seen<'r, S: Subject + ?Sized>(
+        &self,
+        program: &'r Program,
+        subject: &S,
+    ) -> (Vec<Culprit<'r>>, usize) {
+        let (mut seen, mut left_out) = (Vec::new(), 0);
+        if let Some(rule) = program.rule(self.index) {
+            rule.condition.each_test(&mut |test| match seen.len() {
+                0..SHOWN_TESTS_MAX => seen.push(culprit_of(test, test.eval(subject), subject)),
+                _ => left_out += 1,
+            });
+        }
+        (seen, left_out)
     }
 }
 

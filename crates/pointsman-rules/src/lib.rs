@@ -47,6 +47,7 @@ mod suggest;
 mod template;
 mod truth;
 mod truths;
+pub mod vocabulary;
 mod wanting;
 mod way;
 
@@ -61,7 +62,8 @@ pub use diagnostic::{Colour, Diagnostic, Severity, Span, draw};
 pub use engine::{Certificate, Unseparated};
 pub use evidence::Evidence;
 pub use explain::{
-    Culprit, Explanation, SHOWN_VALUE_BYTES_MAX, SHOWN_VALUES_MAX, ShownValue, VisitedExit, VisitedRule,
+    Culprit, Explanation, SHOWN_TESTS_MAX, SHOWN_VALUE_BYTES_MAX, SHOWN_VALUES_MAX, ShownValue, VisitedExit,
+    VisitedRule,
 };
 pub use field::Field;
 pub(crate) use field::FieldType;

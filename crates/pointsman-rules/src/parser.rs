@@ -8,7 +8,12 @@ mod declarations;
 mod recovery;
 mod values;
 
+pub(crate) use actions::STICKINESSES;
+#[cfg(test)]
+pub(crate) use conditions::WORD_OPERATORS;
 pub(crate) use recovery::shorten;
+#[cfg(test)]
+pub(crate) use values::WRAPPERS;
 
 use crate::ast::{FieldRef, Item, Question, RuleFile};
 use crate::lexer::{Kind, Lexer, Token};

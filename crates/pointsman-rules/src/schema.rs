@@ -19,6 +19,8 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) key: Key,
     pub(crate) group: Group,
+    /// What it is, in a sentence for people who write rules.
+    pub(crate) doc: &'static str,
 }
 
 /// How far a field is built.
@@ -49,48 +51,88 @@ pub(crate) enum NoField {
     Mail,
 }
 
-const fn head(name: &'static str, key: Key) -> Entry {
-    Entry { name, key, group: Group::Head }
+const fn head(name: &'static str, key: Key, doc: &'static str) -> Entry {
+    Entry { name, key, group: Group::Head, doc }
 }
 
-const fn payload(name: &'static str, key: Key) -> Entry {
-    Entry { name, key, group: Group::Payload }
+const fn payload(name: &'static str, key: Key, doc: &'static str) -> Entry {
+    Entry { name, key, group: Group::Payload, doc }
 }
 
 const fn mail(name: &'static str, key: Key) -> Entry {
-    Entry { name, key, group: Group::Mail }
+    Entry { name, key, group: Group::Mail, doc: "" }
 }
 
 /// Every field name but the `xml.` and `json.` paths.
 pub(crate) const ENTRIES: &[Entry] = &[
-    head("srcip", Key::None),
-    head("srcport", Key::None),
-    head("dstip", Key::None),
-    head("dstport", Key::None),
-    head("proto", Key::None),
-    head("clientip", Key::None),
-    head("tls.sni", Key::None),
-    head("tls.version", Key::None),
-    head("tls.cipher", Key::None),
-    head("tls.alpn", Key::None),
-    head("tls.resumed", Key::None),
-    head("tls.client.subject", Key::None),
-    head("tls.client.san", Key::None),
-    head("tls.client.fingerprint", Key::None),
-    head("method", Key::None),
-    head("scheme", Key::None),
-    head("host", Key::None),
-    head("url", Key::None),
-    head("path", Key::None),
-    head("query", Key::Optional),
-    head("version", Key::None),
-    head("header", Key::Required),
-    head("cookie", Key::Required),
-    head("content_type", Key::None),
-    head("content_length", Key::None),
-    head("upgrade", Key::None),
-    payload("form", Key::Required),
-    payload("body.size", Key::None),
+    head(
+        "srcip",
+        Key::None,
+        "The address of the peer of the connection, which may be a proxy; absent on a Unix socket.",
+    ),
+    head("srcport", Key::None, "The port of the peer of the connection; absent on a Unix socket."),
+    head(
+        "dstip",
+        Key::None,
+        "The address of the switch that the peer connected to; absent on a Unix socket.",
+    ),
+    head("dstport", Key::None, "The port of the switch that the peer connected to; absent on a Unix socket."),
+    head(
+        "proto",
+        Key::None,
+        "`https` on a listener with TLS, otherwise `http`; where no request is read `tcp` or `tls`.",
+    ),
+    head("clientip", Key::None, "The address of the client behind trusted proxies, otherwise `srcip`."),
+    head(
+        "tls.sni",
+        Key::None,
+        "The server name that the client asked for, in lower case; absent where it named none.",
+    ),
+    head("tls.version", Key::None, "The version of TLS that was agreed on: `1.2` or `1.3`."),
+    head("tls.cipher", Key::None, "The cipher suite that was agreed on, by its IANA name."),
+    head(
+        "tls.alpn",
+        Key::None,
+        "The protocol that was agreed on, such as `h2`; where no request is read all that the client offers.",
+    ),
+    head("tls.resumed", Key::None, "Whether the TLS session goes on from an earlier connection."),
+    head("tls.client.subject", Key::None, "The subject of the client's certificate, as RFC 4514 writes it."),
+    head("tls.client.san", Key::None, "The further names in the client's certificate."),
+    head(
+        "tls.client.fingerprint",
+        Key::None,
+        "The SHA-256 of the client's certificate, 64 digits in lower-case hex.",
+    ),
+    head("method", Key::None, "The method as the client sent it, in capitals as a rule."),
+    head("scheme", Key::None, "`https` on a listener with TLS, otherwise `http`."),
+    head("host", Key::None, "The host that is asked for, without a port, in lower case."),
+    head("url", Key::None, "The target as it was received, nothing decoded: path and query."),
+    head(
+        "path",
+        Key::None,
+        "The path alone, in its normal form: dot segments resolved, plain percent codes decoded.",
+    ),
+    head(
+        "query",
+        Key::Optional,
+        "What stands behind the `?`, nothing decoded; with a key the values of that parameter, decoded.",
+    ),
+    head("version", Key::None, "The version of HTTP: `1.0`, `1.1` or `2`."),
+    head(
+        "header",
+        Key::Required,
+        "The values of a header, a line each; the case of its name does not matter.",
+    ),
+    head("cookie", Key::Required, "The values of a cookie."),
+    head("content_type", Key::None, "The media type alone, in lower case, without parameters."),
+    head("content_length", Key::None, "The length of the body, where the head says it."),
+    head(
+        "upgrade",
+        Key::None,
+        "The protocols that the request asks to change to, in lower case: `websocket`.",
+    ),
+    payload("form", Key::Required, "The values of a field of a form in the body, decoded; files are none."),
+    payload("body.size", Key::None, "The bytes of the body as it was sent, without what frames it."),
     mail("mail.helo", Key::None),
     mail("mail.from", Key::None),
     mail("mail.rcpt", Key::None),
@@ -153,7 +195,8 @@ pub(crate) fn resolve(
     Ok(Resolved::Head(field))
 }
 
-fn plain(name: &str) -> Option<Field> {
+/// What a name without a key spells, of what is known with the head.
+pub(crate) fn plain(name: &str) -> Option<Field> {
     Some(match name {
         "srcip" => Field::SrcIp,
         "srcport" => Field::SrcPort,

@@ -19,7 +19,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    fn has(self, field: &Field) -> bool {
+    pub(crate) fn has(self, field: &Field) -> bool {
         match field {
             Field::SrcIp
             | Field::SrcPort
@@ -32,7 +32,7 @@ impl Scope {
         }
     }
 
-    fn has_requests(self) -> bool {
+    pub(crate) fn has_requests(self) -> bool {
         self == Scope::Requests
     }
 

@@ -4,38 +4,20 @@ use super::recovery::shorten;
 use super::{Broken, Parsed, Parser};
 use crate::ast::{Action, ActionKind, FieldRef, Name, Quoted, Share, Status, Sticky, StickyKind, Target};
 use crate::lexer::{Kind, meaning};
+use crate::vocabulary::ACTIONS;
 use crate::{Side, Span, older};
 
-/// Every action with its arguments, as help lines show them.
-const SIGNATURES: &[(&str, &str)] = &[
-    ("routeTo", "routeTo(target, stickiness)"),
-    ("reject", "reject(status, \"reason\")"),
-    ("discard", "discard()"),
-    ("redirect", "redirect(status, \"template\")"),
-    ("respond", "respond(status, \"body\")"),
-    ("setHeader", "setHeader(\"name\", \"value\")"),
-    ("addHeader", "addHeader(\"name\", \"value\")"),
-    ("removeHeader", "removeHeader(\"name\")"),
-    ("setResponseHeader", "setResponseHeader(\"name\", \"value\")"),
-    ("addResponseHeader", "addResponseHeader(\"name\", \"value\")"),
-    ("removeResponseHeader", "removeResponseHeader(\"name\")"),
-    ("rewritePath", "rewritePath(\"regex\", \"replacement\")"),
-    ("bandwidth", "bandwidth(class)"),
-    ("limitRate", "limitRate(class)"),
-    ("mirror", "mirror(pool)"),
-    ("tag", "tag(name)"),
-    ("goto", "goto LABEL"),
-    ("allow", "allow conflict(LABEL)"),
-];
-
-/// Every stickiness by its modern name.
-const STICKINESSES: &[&str] = &[
-    "NON_STICKY",
-    "STICKY_ON_IP",
-    "STICKY_ON_IP_PORT",
-    "STICKY_ON_COOKIE",
-    "STICKY_ON_TLS_SESSION",
-    "STICKY_ON",
+/// Every stickiness by its modern name, with what it means.
+pub(crate) const STICKINESSES: &[(&str, &str)] = &[
+    ("NON_STICKY", "Each request is balanced by itself; this is the default."),
+    ("STICKY_ON_IP", "A client is known by its address."),
+    ("STICKY_ON_IP_PORT", "A client is known by its connection."),
+    (
+        "STICKY_ON_COOKIE",
+        "A client is known by a cookie of the switch, or by one that its server sets: `STICKY_ON_COOKIE(\"sid\")`.",
+    ),
+    ("STICKY_ON_TLS_SESSION", "A client is known by its TLS session."),
+    ("STICKY_ON", "A client is known by the first value of a field: `STICKY_ON(cookie[\"sid\"])`."),
 ];
 
 impl Parser<'_> {
@@ -136,11 +118,12 @@ impl Parser<'_> {
     }
 
     fn unknown_action(&mut self, word: &str) -> Broken {
-        let known = SIGNATURES.iter().map(|(name, _)| *name);
+        let known = ACTIONS.iter().map(|action| action.name);
         let help = match self.findings.suggestions().nearest(word, known) {
             Some(name) => format!("did you mean `{name}`?"),
             None => {
-                let forms = SIGNATURES.iter().map(|(_, form)| form.split('(').next().unwrap_or(form));
+                let forms =
+                    ACTIONS.iter().map(|action| action.spelling.split('(').next().unwrap_or(action.spelling));
                 format!("the actions are {}", forms.collect::<Vec<_>>().join(", "))
             }
         };
@@ -240,9 +223,10 @@ impl Parser<'_> {
                 StickyKind::Field(field)
             }
             other => {
-                let help = match self.nearest(other, STICKINESSES) {
+                let names: Vec<_> = STICKINESSES.iter().map(|(name, _)| *name).collect();
+                let help = match self.nearest(other, &names) {
                     Some(name) => format!("did you mean `{name}`?"),
-                    None => format!("there are {}", STICKINESSES.join(", ")),
+                    None => format!("there are {}", names.join(", ")),
                 };
                 self.error(start, format!("unknown stickiness `{}`", shorten(other)), help);
                 return Err(Broken);
@@ -335,7 +319,7 @@ impl Parser<'_> {
 }
 
 fn signature(name: &str) -> Option<&'static str> {
-    SIGNATURES.iter().find(|(known, _)| *known == name).map(|(_, signature)| *signature)
+    ACTIONS.iter().find(|action| action.name == name).map(|action| action.spelling)
 }
 
 fn side(action: &str) -> Side {

@@ -7,7 +7,7 @@ use crate::format::spell;
 use crate::lexer::Kind;
 use crate::{Order, Span, advice};
 
-const WORD_OPERATORS: &[&str] =
+pub(crate) const WORD_OPERATORS: &[&str] =
     &["exists", "contains", "startsWith", "endsWith", "like", "matches", "under", "in"];
 
 /// `&&` or `||`.

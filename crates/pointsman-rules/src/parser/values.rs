@@ -8,7 +8,7 @@ use crate::ast::{Entry, FieldRef, Literal, LiteralKind, Name, Operand, Predicate
 use crate::lexer::{Kind, meaning};
 use crate::{Over, advice, older, payload, schema};
 
-const WRAPPERS: &[&str] = &["all", "count", "first", "once", "lower", "atoi"];
+pub(crate) const WRAPPERS: &[&str] = &["all", "count", "first", "once", "lower", "atoi"];
 
 impl Parser<'_> {
     /// A field, perhaps in `all(…)`, `lower(…)` and the like.
