@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pointsman_rules::{Span, Targets};
+use pointsman_rules::Span;
 
 use crate::findings::Findings;
 use crate::lower::{Instead, Lowered, Lowering, Outside};
@@ -24,8 +24,6 @@ pub struct Loaded {
     pub files: Vec<WatchedFile>,
     /// The rules files that listeners name, each once for each use of it.
     pub rule_sets: Vec<RuleSet>,
-    /// What rules can name.
-    pub targets: Targets,
     /// What has to be known of names before it can serve, and where they stand.
     names: Vec<(Lookup, Span)>,
     /// The configuration's own.
@@ -114,8 +112,7 @@ impl Plan {
         let findings = findings.into_sorted();
         let source: Arc<str> = Arc::from(source);
         problems.add(path, source.clone(), findings);
-        let Some(Lowered { mut plan, problems: of_rules, rule_sets, targets, files: named, lookups: names }) =
-            lowered
+        let Some(Lowered { mut plan, problems: of_rules, rule_sets, files: named, lookups: names }) = lowered
         else {
             return Err(problems.watching(files));
         };
@@ -126,7 +123,7 @@ impl Plan {
         }
         plan.settings = Arc::new(Settings::read(table.get_ref(), &plan, folder, &files));
         let path = path.to_owned();
-        Ok(Loaded { plan, source, warnings: problems, files, rule_sets, targets, names, path })
+        Ok(Loaded { plan, source, warnings: problems, files, rule_sets, names, path })
     }
 
     /// The same for a plan that will not be used: what `pointsman check` does.

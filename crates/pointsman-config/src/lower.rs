@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pointsman_balance::Level;
-use pointsman_rules::{Exit, Field, Program, Span, Targets};
+use pointsman_rules::{Program, Span};
 use pointsman_tls::SystemAuthorities;
 
 use crate::binds::{Bound, Ipv6};
@@ -19,7 +19,7 @@ use crate::server_spec::ServerSpec;
 use crate::spec::{ListenerSpec, PoolSpec, Spec};
 use crate::{
     Answers, Bind, BodyLimits, Host, Listener, Lookup, OddNames, Plan, Pool, PoolIndex, Problems, Protocol,
-    Server, Service, StickyScope, WatchedFile, lists, tls,
+    Server, Service, StickyScope, WatchedFile, candidate, lists, tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -70,7 +70,6 @@ pub(crate) struct Lowered {
     /// What is wrong with rules files.
     pub(crate) problems: Problems,
     pub(crate) rule_sets: Vec<RuleSet>,
-    pub(crate) targets: Targets,
     pub(crate) files: Vec<WatchedFile>,
     pub(crate) lookups: Vec<(Lookup, Span)>,
 }
@@ -154,11 +153,12 @@ impl<'a> Lowering<'a> {
             // They are read off the text, when it is known what its files hold.
             settings: Arc::default(),
             dns: spec.dns.clone(),
+            targets: self.rules.names(),
             lists: self.lists,
             rules: self.rules.take_read(),
         };
-        let (problems, rule_sets, targets) = self.rules.into_parts();
-        Lowered { plan, problems, rule_sets, targets, files: self.files, lookups: self.lookups }
+        let (problems, rule_sets) = self.rules.into_parts();
+        Lowered { plan, problems, rule_sets, files: self.files, lookups: self.lookups }
     }
 
     fn check_names(&self) {
@@ -420,15 +420,7 @@ impl<'a> Lowering<'a> {
                         `odd_names = \"keep\"`";
             self.findings.warning(rules.span, message, help);
         }
-        // What a class is keyed by is read, too.
-        let keys = self.spec.limits.iter().filter_map(|spec| match &spec.limit.key {
-            Some(Field::Header(name)) if program.limit_classes().any(|class| class == &*spec.limit.name) => {
-                Some(&**name)
-            }
-            _ => None,
-        });
-        let all: BTreeSet<&str> = named.read.union(&named.changed).copied().chain(keys).collect();
-        all.into_iter().map(Box::from).collect()
+        candidate::named_fields(program, self.spec.limits.iter().map(|spec| &spec.limit))
     }
 
     fn default_pool(&self, written: &Spanned<String>) -> Option<PoolIndex> {
@@ -452,16 +444,11 @@ impl<'a> Lowering<'a> {
                     return None;
                 }
             };
-        let fallback = compiled.program.fallback.as_ref();
         if listener.pool.is_none()
-            && !fallback.is_some_and(|rule| matches!(rule.then.exit, Exit::Terminal(_)))
+            && let Some(open) = candidate::open_end(&compiled.program)
         {
-            let message = match fallback {
-                None => format!("nothing takes what `{}` does not decide", path.value),
-                Some(_) => format!("the `else:` of `{}` decides nothing", path.value),
-            };
-            let help = "set `pool` on this listener, or end the rules with `else: routeTo(POOL);`";
-            self.findings.error(path.span, message, help);
+            let message = open.sentence(&path.value);
+            self.findings.error(path.span, message, open.help());
         }
         Some(compiled)
     }

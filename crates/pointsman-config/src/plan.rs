@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use pointsman_balance::Level;
-use pointsman_rules::{Program, TargetId};
+use pointsman_rules::{Program, TargetId, Targets};
 use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::lists::ReadList;
@@ -79,6 +79,8 @@ pub struct Plan {
     pub dns: DnsSettings,
     /// What was set, to be held against what another plan sets.
     pub settings: Arc<Settings>,
+    /// What rules can name.
+    pub targets: Arc<Targets>,
     /// What rules look into, for a plan after this one that has the same.
     pub(crate) lists: Arc<[ReadList]>,
     /// What rules mean, likewise.

@@ -12,7 +12,7 @@ use crate::lists::ReadList;
 use crate::lower::Outside;
 use crate::reading::{reason, text, version};
 use crate::spec::{PoolSpec, Spec};
-use crate::{Plan, PoolIndex, Problems, ServerIndex, Target, WatchedFile};
+use crate::{Listener, Plan, PoolIndex, Problems, ServerIndex, Target, WatchedFile};
 
 /// A compiled rules file, with what its targets stand for.
 #[derive(Clone)]
@@ -61,6 +61,16 @@ impl ReadRules {
     }
 }
 
+impl Plan {
+    /// The listeners whose rules stand in a file.
+    pub fn users_of<'p>(&'p self, path: &'p Path) -> impl Iterator<Item = &'p Listener> {
+        let stands_there = move |program: &Arc<Program>| {
+            self.rules.iter().any(|read| read.path == path && Arc::ptr_eq(&read.program, program))
+        };
+        self.listeners.iter().filter(move |listener| listener.program.as_ref().is_some_and(stands_there))
+    }
+}
+
 impl RuleSet {
     /// A word for its text, which no other text has.
     pub fn version(&self) -> String {
@@ -73,7 +83,7 @@ pub(crate) struct RulesFiles<'a> {
     pools: &'a [PoolSpec],
     positions: HashMap<&'a str, usize>,
     /// The same pools, as the compiler asks for them.
-    names: Targets,
+    names: Arc<Targets>,
     /// What became of each file, for each use of it; several listeners may share one.
     compiled: HashMap<(PathBuf, Scope), Option<Compiled>>,
     /// Those that compiled, in the order in which they were read.
@@ -103,7 +113,8 @@ impl<'a> RulesFiles<'a> {
             names: Targets::known::<_, &str>(names)
                 .with_limits(spec.limits.iter().map(|limit| limit.name.value.as_str()))
                 .with_bandwidths(spec.bandwidth.iter().map(|class| class.name.value.as_str()))
-                .with_lists(lists.iter().map(|read| read.list.clone())),
+                .with_lists(lists.iter().map(|read| read.list.clone()))
+                .into(),
             compiled: HashMap::new(),
             sets: Vec::new(),
             read: Vec::new(),
@@ -152,9 +163,14 @@ impl<'a> RulesFiles<'a> {
         std::mem::take(&mut self.read).into()
     }
 
-    /// What is wrong with the files, those that compiled, and the targets that they could name.
-    pub(crate) fn into_parts(self) -> (Problems, Vec<RuleSet>, Targets) {
-        (self.problems, self.sets, self.names)
+    /// The targets that they can name.
+    pub(crate) fn names(&self) -> Arc<Targets> {
+        self.names.clone()
+    }
+
+    /// What is wrong with the files, and those that compiled.
+    pub(crate) fn into_parts(self) -> (Problems, Vec<RuleSet>) {
+        (self.problems, self.sets)
     }
 
     fn compile_text(&mut self, path: &Path, source: &str, scope: Scope) -> Option<Compiled> {

@@ -146,7 +146,7 @@ fn of_configuration(options: &Options, colour: Colour) -> Result<Subject, String
     Ok(Subject {
         program: set.program.clone(),
         tests: set.tests.clone(),
-        targets: loaded.targets.clone(),
+        targets: (*loaded.plan.targets).clone(),
         setting: setting(listener, plan),
     })
 }

@@ -179,6 +179,6 @@ fn instead(
     let listener = loaded.plan.listener_named(&only.place.listener);
     let Some(listener) = listener else { return Err("error: the listener is gone\n".to_owned()) };
     let mut stand = Stand::of(listener, &loaded.plan);
-    stand.place.program = Some(Arc::new(compiled(path, &loaded.targets, colour)?));
+    stand.place.program = Some(Arc::new(compiled(path, &loaded.plan.targets, colour)?));
     Ok(Rules { stands: vec![stand], are_alone: false, settings: Some(loaded.plan.settings.clone()) })
 }

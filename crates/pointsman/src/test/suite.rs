@@ -93,7 +93,7 @@ fn of_configuration(options: &Options, colour: Colour) -> Result<Loaded, String>
                 names.join(", ")
             ));
         };
-        let found = further(&options.tests, &set.tests, &set.program, &loaded.targets, colour)?;
+        let found = further(&options.tests, &set.tests, &set.program, &loaded.plan.targets, colour)?;
         (tests, warnings) = (Some(found.0), found.1);
     }
     let suites = sets.into_iter().filter_map(|set| {
@@ -104,7 +104,7 @@ fn of_configuration(options: &Options, colour: Colour) -> Result<Loaded, String>
             is_wanted(&listener.name) && program.is_some_and(|program| Arc::ptr_eq(program, &set.program))
         })?;
         let place = Place::of_listener(listener, plan, &[]);
-        Some(suite(set, place, loaded.targets.clone(), tests.take().unwrap_or_default()))
+        Some(suite(set, place, (*loaded.plan.targets).clone(), tests.take().unwrap_or_default()))
     });
     Ok(Loaded { suites: suites.collect(), warnings })
 }

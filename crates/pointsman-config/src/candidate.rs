@@ -1,0 +1,53 @@
+//! What follows from rules for the listener that has them, or is to have them.
+
+use std::collections::BTreeSet;
+
+use pointsman_rules::{Exit, Field, Program, Span};
+
+use crate::RateLimit;
+
+/// Rules that do not decide all that comes, at a listener that has no pool for the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenEnd {
+    /// The `else:` that decides nothing; nothing where there is none.
+    pub fallback: Option<Span>,
+}
+
+/// How rules leave something undecided, if they do.
+pub fn open_end(program: &Program) -> Option<OpenEnd> {
+    match &program.fallback {
+        Some(rule) if matches!(rule.then.exit, Exit::Terminal(_)) => None,
+        fallback => Some(OpenEnd { fallback: fallback.as_ref().map(|rule| rule.span) }),
+    }
+}
+
+impl OpenEnd {
+    /// What is wrong with the rules of this name.
+    #[must_use]
+    pub fn sentence(self, name: &str) -> String {
+        match self.fallback {
+            None => format!("nothing takes what `{name}` does not decide"),
+            Some(_) => format!("the `else:` of `{name}` decides nothing"),
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(self) -> &'static str {
+        "set `pool` on this listener, or end the rules with `else: routeTo(POOL);`"
+    }
+}
+
+/// Every request field that rules read or change, in lower case, each once: what the classes that they name are keyed by is
+/// read, too.
+pub fn named_fields<'l>(program: &Program, limits: impl IntoIterator<Item = &'l RateLimit>) -> Vec<Box<str>> {
+    let named = program.named_headers();
+    let keys = limits.into_iter().filter_map(|limit| match &limit.key {
+        Some(Field::Header(name)) if program.limit_classes().any(|class| class == &*limit.name) => {
+            Some(&**name)
+        }
+        _ => None,
+    });
+    let all: BTreeSet<&str> = named.read.union(&named.changed).copied().chain(keys).collect();
+    all.into_iter().map(Box::from).collect()
+}
