@@ -1,5 +1,7 @@
 //! What stands in good answers, and in bodies that are JSON.
 
+pub(crate) mod rules;
+
 use crate::shape::Shape::{
     self, All, Any, Count, Either, FirstOf, Flag, List, Object, OrNull, Some, Text, Time, Version, Within,
     Word,

@@ -112,7 +112,8 @@ pub(crate) async fn converse(
     };
     place.is_answered();
     let Heard { method, target, who, asked, origin, to, is_left, .. } = heard;
-    let is_audited = !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS");
+    let is_typed = asked.as_ref().is_ok_and(|request| request.call.is_typed());
+    let is_audited = !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") && !is_typed;
     let mut due = is_audited.then(|| Due {
         pages: &*pages,
         who: who.as_deref(),

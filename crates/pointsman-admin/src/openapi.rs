@@ -81,6 +81,7 @@ fn parameters(route: &Route) -> Vec<Value> {
         let schema = match parameter.kind {
             ParameterKind::Flag => json!({ "type": "boolean", "default": false }),
             ParameterKind::Text => json!({ "type": "string", "maxLength": PARAMETER_CHARACTERS_MAX }),
+            ParameterKind::Word(words) => Shape::Word(words).schema(),
             ParameterKind::Number { min, max } => Shape::Within(min.into(), max.into()).schema(),
         };
         json!({ "name": parameter.name, "in": "query", "description": parameter.doc, "schema": schema })

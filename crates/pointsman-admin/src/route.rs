@@ -28,6 +28,16 @@ pub enum Call {
     ValidateRules,
     /// What such rules decide otherwise.
     CompareRules,
+    /// What there is to say of rules, right or wrong, while somebody writes them.
+    CheckRules,
+    /// What other rules say of a request.
+    ExplainRules,
+    /// What the rules that serve say of one.
+    Explain,
+    /// Rules in their one form.
+    FormatRules,
+    /// What rules are written with.
+    Vocabulary,
     /// A candidate beside what serves: the files on disk.
     BeginDryRun,
     /// The same with other rules for a listener.
@@ -40,6 +50,8 @@ pub enum Call {
     Versions,
     /// The text of some that have.
     Version,
+    /// What they decide otherwise than others that have, or do.
+    CompareVersion,
     /// Such rules in the place of those that serve.
     RestoreVersion,
     /// Every pool with its servers.
@@ -76,6 +88,14 @@ pub enum Call {
     SetLogLevel,
 }
 
+impl Call {
+    /// Whether it is a question that is asked at every key somebody types, and that changes nothing: it leaves no audit line
+    /// where it is answered.
+    pub(crate) fn is_typed(self) -> bool {
+        matches!(self, Call::CheckRules | Call::ExplainRules | Call::Explain | Call::FormatRules)
+    }
+}
+
 /// What whoever asks must be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
@@ -102,6 +122,8 @@ pub(crate) enum ParameterKind {
     Text,
     /// A whole number.
     Number { min: u32, max: u32 },
+    /// One of these words.
+    Word(&'static [&'static str]),
 }
 
 /// Characters of a parameter that is text.
@@ -209,6 +231,11 @@ impl Route {
                     Ok(number) if (min..=max).contains(&number) => Ok((known.name, number.to_string())),
                     _ => Err(format!("`{name}` is a number from {min} to {max}")),
                 },
+                ParameterKind::Word(words) if words.contains(&value) => Ok((known.name, value.to_owned())),
+                ParameterKind::Word(words) => {
+                    let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+                    Err(format!("`{name}` is {}", words.join(" or ")))
+                }
                 ParameterKind::Text => {
                     match decoded(&value.replace('+', " "))
                         .filter(|text| text.chars().count() <= PARAMETER_CHARACTERS_MAX)
@@ -268,7 +295,8 @@ mod tests {
     #[test]
     fn what_changes_something_says_so() {
         for route in ROUTES {
-            let is_safe = route.method == "GET";
+            // What is asked stands in a body there, and what is known is read.
+            let is_safe = route.method == "GET" || route.call == Call::Explain;
             assert_eq!(route.needs == Needs::Read, is_safe, "{} {}", route.method, route.path);
         }
     }
@@ -287,6 +315,12 @@ mod tests {
             panic!("there is one")
         };
         assert_eq!(restore.query("why=it%20was+b%c3%a4d").expect("good"), [("why", "it was bäd".to_owned())]);
+        let Found::Route(check) = find("POST", "/api/v1/listeners/shop/rules/check") else {
+            panic!("there is one")
+        };
+        assert_eq!(check.query("about=all&within_ms=7").expect("good").len(), 2);
+        assert_eq!(check.query("about=some").expect_err("bad"), "`about` is `changed` or `all`");
+        assert_eq!(check.query("within_ms=0").expect_err("bad"), "`within_ms` is a number from 1 to 10000");
         for bad in ["why=%", "why=%2", "why=%zz", "why=%ff", &format!("why={}", "x".repeat(201))] {
             assert!(restore.query(bad).is_err(), "{bad}");
         }

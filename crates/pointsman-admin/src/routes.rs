@@ -1,5 +1,7 @@
 //! What can be asked: one table, from which requests are told apart, and the description of the API is made.
 
+mod questions;
+
 use crate::answers;
 use crate::route::{Answer, Body, Call, Needs, Parameter, ParameterKind, Route};
 use crate::shape::Shape;
@@ -207,18 +209,12 @@ pub(crate) static ROUTES: &[Route] = &[
             "Puts other rules in the place of those of a listener: they serve at once, and stand in its rules file.",
         )
     },
-    Route {
-        query: &[COLOUR],
-        body: Some(&RULES),
-        refusals: &[NO_LISTENER, CHANGED, WRONG, TOO_MANY, TOO_LATE],
-        ..change(
-            "POST",
-            "/api/v1/listeners/{name}/rules/validate",
-            Call::ValidateRules,
-            &answers::VALID,
-            "Says what is wrong with rules for a listener, and changes nothing.",
-        )
-    },
+    questions::VALIDATE,
+    questions::CHECK,
+    questions::EXPLAIN_OTHERS,
+    questions::EXPLAIN,
+    questions::FORMAT,
+    questions::VOCABULARY,
     Route {
         query: &[COLOUR],
         body: Some(&RULES),
@@ -313,6 +309,7 @@ pub(crate) static ROUTES: &[Route] = &[
             "The text of rules that have served.",
         )
     },
+    questions::COMPARE_VERSION,
     Route {
         query: &[WHY, COLOUR],
         refusals: &[(404, "There is no such version, or no more."), CHANGED, WRONG, NO_TURN, TOO_LATE],

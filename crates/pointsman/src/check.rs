@@ -1,9 +1,11 @@
 //! `pointsman check`: everything that is wrong with configurations and rule sets.
 
 mod asserted;
+pub(crate) mod candidate;
+mod changed;
 mod costs;
 pub(crate) mod doubt;
-mod finding;
+pub(crate) mod finding;
 pub(crate) mod input;
 pub(crate) mod meaning;
 pub(crate) mod printed;
@@ -29,7 +31,7 @@ use crate::{WRONG_USE, say};
 use asserted::Asserted;
 use costs::BodyCosts;
 use finding::to_json;
-use meaning::{Meaning, STEPS};
+use meaning::{About, Meaning, STEPS};
 
 const HELP: &str = "\
 pointsman check [--json] [--fail-on LEVEL] [--rule LABEL]... [--within TIME] FILE...
@@ -184,7 +186,7 @@ fn look_at(path: &Path, rules: &[String], effort: &Effort) -> Result<Looked, Str
         Ok(compiled) => {
             let program = Arc::new(compiled.program);
             let settings = [Setting::default()];
-            let mut meanings = Meaning::of(&program, &settings, rules, effort);
+            let mut meanings = Meaning::of(&program, &settings, &About::named(&program, rules), effort);
             let proofs = Asserted::of(&program, &compiled.tests.assertions, &settings, effort);
             asserted = proofs.0;
             labels = labels_of(&program);
@@ -241,7 +243,7 @@ fn meant(loaded: &Loaded, rules: &[String], effort: &Effort, asserted: &mut Asse
             listener.protocol == Protocol::Http && program.is_some_and(|used| Arc::ptr_eq(used, &set.program))
         });
         let settings: Vec<_> = uses.map(|listener| setting(listener, &loaded.plan)).collect();
-        let mut meanings = Meaning::of(&set.program, &settings, rules, effort);
+        let mut meanings = Meaning::of(&set.program, &settings, &About::named(&set.program, rules), effort);
         let proofs = Asserted::of(&set.program, &set.tests.assertions, &settings, effort);
         asserted.add(proofs.0);
         meanings.extend(proofs.1);

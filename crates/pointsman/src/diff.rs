@@ -94,10 +94,23 @@ impl Options {
 
 /// Each listener that stands in both, beside those that stand in one alone.
 pub(crate) fn compared(old: &Rules, new: &Rules) -> Report {
+    compared_with(old, new, &Effort::new(STEPS))
+}
+
+/// The same, as long as it is of use to somebody.
+pub(crate) fn compared_until(
+    old: &Rules,
+    new: &Rules,
+    ends: impl Fn() -> bool + Send + Sync + 'static,
+) -> Report {
+    compared_with(old, new, &Effort::new(STEPS).until(ends))
+}
+
+fn compared_with(old: &Rules, new: &Rules, effort: &Effort) -> Report {
     let mut report = Report::default();
     if old.are_alone {
         let stands = old.stands.first().zip(new.stands.first());
-        report.compared.extend(stands.map(|(old, new)| of_stands(old, new, true)));
+        report.compared.extend(stands.map(|(old, new)| of_stands(old, new, true, effort)));
         return report;
     }
     let named =
@@ -105,7 +118,7 @@ pub(crate) fn compared(old: &Rules, new: &Rules) -> Report {
     for now in &new.stands {
         let name = &*now.place.listener;
         match old.stands.iter().find(|stand| &*stand.place.listener == name) {
-            Some(then) => report.compared.push(of_stands(then, now, false)),
+            Some(then) => report.compared.push(of_stands(then, now, false, effort)),
             None => report.only_new.push(name.to_owned()),
         }
     }
@@ -117,13 +130,13 @@ pub(crate) fn compared(old: &Rules, new: &Rules) -> Report {
     report
 }
 
-fn of_stands(old: &Stand, new: &Stand, are_alone: bool) -> Compared {
+fn of_stands(old: &Stand, new: &Stand, are_alone: bool, effort: &Effort) -> Compared {
     let [setting_then, setting] = [old, new].map(|stand| setting(stand, are_alone));
     let program = |stand: &Stand| stand.place.program.clone().unwrap_or_else(no_rules);
     let (then, now) = (program(old), program(new));
     let reads_requests = [old, new].iter().all(|stand| stand.place.protocol == Protocol::Http);
     // Of rules that are about connections it can be seen that they are the same, and not more.
-    let effort = Effort::new(if reads_requests { STEPS } else { 0 });
+    let effort = if reads_requests { effort.clone() } else { Effort::new(0) };
     let pools = [old, new].map(|stand| match &stand.place.default_pool {
         DefaultPool::Named(pool) => Some(pool.as_str()),
         DefaultPool::None | DefaultPool::Unknown => None,

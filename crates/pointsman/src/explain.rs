@@ -5,6 +5,7 @@ mod blame;
 mod body;
 mod ends;
 mod handshake;
+pub(crate) mod members;
 mod near;
 mod options;
 mod outcome;
@@ -19,15 +20,15 @@ mod witnesses;
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use pointsman_analysis::{Asking, Missed, Needed, Setting, Spoilt, Unread};
-use pointsman_config::Protocol;
+use pointsman_config::{Listener, Plan, Protocol};
 use pointsman_http::Refusal;
 use pointsman_rules::{Colour, Subject, Truths};
 use pointsman_view::{Connection, ConnectionView, Proxied, RequestView, TlsFacts, normal_form};
+use serde_json::Value;
 
 use crate::check::{input, terminal};
 use crate::usage::wrong_options;
@@ -93,9 +94,71 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
     let place = Place::load(options, colour)?;
     let missed = near::missed(options.miss.as_deref(), place.program.as_deref())?;
     match &options.request {
-        Some(file) => of_request(options, &place, file, missed),
+        Some(file) => {
+            let bytes = input::bytes(file).map_err(|message| format!("error: {message}\n"))?;
+            of_request(options, &place, Given { bytes, name: input::name(file) }, missed)
+        }
         None => of_connection(options, &place),
     }
+}
+
+/// A request as somebody has written it, and what they call it.
+struct Given {
+    bytes: Vec<u8>,
+    name: String,
+}
+
+/// What rules say of a request that somebody asks about at the admin listener: of those that serve, or of others in their
+/// place.
+pub(crate) struct Question {
+    options: Options,
+    /// Absent where a connection is asked about.
+    request: Option<Vec<u8>>,
+}
+
+impl Question {
+    /// By the options of `explain`; the error is a sentence.
+    pub(crate) fn read(words: Vec<String>, request: Option<Vec<u8>>) -> Result<Question, String> {
+        // They stand for files, which are not read.
+        let files = ["serving.toml", "request"];
+        let files = files.into_iter().take(1 + usize::from(request.is_some())).map(str::to_owned);
+        match Options::read(words.into_iter().chain(files).map(OsString::from).collect()) {
+            Ok(Some(options)) => Ok(Question { options, request }),
+            Ok(None) => Err("there is nothing to explain".to_owned()),
+            Err(error) => Err(as_members(&error.to_string())),
+        }
+    }
+
+    /// The answer, as `explain --json` prints it; the error says why there is none.
+    pub(crate) fn answer(self, place: Place, listener: &Listener, plan: &Plan) -> Result<Value, String> {
+        let Question { options, request } = self;
+        let report = place.served(&options, listener, plan).and_then(|place| {
+            let missed = near::missed(options.miss.as_deref(), place.program.as_deref())?;
+            match request {
+                Some(bytes) => {
+                    of_request(&options, &place, Given { bytes, name: "request".to_owned() }, missed)
+                }
+                None => of_connection(&options, &place),
+            }
+        });
+        report.map(|report| report.to_json()).map_err(|complaint| {
+            // The help is for who types a command.
+            let sentence = complaint.lines().next().unwrap_or_default();
+            as_members(sentence.strip_prefix("error: ").unwrap_or(sentence))
+        })
+    }
+}
+
+/// Options are called by the names of members.
+fn as_members(sentence: &str) -> String {
+    let mut parts = sentence.split("`--");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |so_far, part| {
+        let (name, rest) = part.split_at(
+            part.find(|letter: char| letter != '-' && !letter.is_alphanumeric()).unwrap_or(part.len()),
+        );
+        format!("{so_far}`{}{rest}", name.replace('-', "_"))
+    })
 }
 
 /// What becomes of a connection whose requests nobody reads.
@@ -108,13 +171,13 @@ fn of_connection(options: &Options, place: &Place) -> Result<Report, String> {
     Ok(decided(place, asked, Vec::new(), &view, b""))
 }
 
-fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> Result<Report, String> {
-    let bytes = input::bytes(file).map_err(|message| format!("error: {message}\n"))?;
+fn of_request(options: &Options, place: &Place, given: Given, missed: Missed) -> Result<Report, String> {
+    let Given { bytes, name } = given;
+    let given_bytes = bytes.len();
     let mut notes = Vec::new();
     let mut request = match Request::read(bytes.clone(), &place.limits, place.odd_names(), &mut notes) {
         Ok(request) => request,
         Err(NoRequest::Incomplete) => {
-            let name = input::name(file);
             return Err(format!("error: `{name}` holds no whole head of a request\n"));
         }
         Err(NoRequest::Refused(refusal)) => {
@@ -152,8 +215,11 @@ fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> 
         };
     let view = RequestView::new(&request.head, &request.bytes, &connection, path, place.trusted_proxies());
     asked.sees(&view);
-    of_body(place, Asked::Request(asked), notes, &request, view, missed)
-        .map_err(|reason| format!("error: `{}` {reason}\n", input::name(file)))
+    let report = of_body(place, Asked::Request(asked), notes, &request, view, missed)
+        .map_err(|reason| format!("error: `{name}` {reason}\n"))?;
+    // What is mended stands in the head.
+    let body_from = given_bytes.saturating_sub(request.behind_head().len());
+    Ok(Report { body_from: Some(body_from), ..report })
 }
 
 /// What the rules decide once they have seen as much of the body as they need; the error says what the file lacks.
@@ -226,12 +292,15 @@ fn decided(
             notes,
             steps: Vec::new(),
             needed: Needed::default(),
+            body_from: None,
             verdict,
             near: Near::default(),
+            source: place.source.clone(),
         };
     };
     let explanation = program.explain(subject);
-    let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
+    let steps =
+        explanation.visited.iter().map(|visited| Step::with_tests(program, visited, subject)).collect();
     let audience = place.audience(&explanation.decision.outcome);
     let audience = if changes_protocol { audience.of_change() } else { audience };
     let verdict = Verdict::new(program, (&explanation.decision, audience), subject, path, place);
@@ -242,7 +311,17 @@ fn decided(
                 .to_owned(),
         );
     }
-    Report { asked, notes, steps, needed: Needed::default(), verdict, near: Near::default() }
+    let source = place.source.clone();
+    Report {
+        asked,
+        notes,
+        steps,
+        needed: Needed::default(),
+        body_from: None,
+        verdict,
+        near: Near::default(),
+        source,
+    }
 }
 
 /// The connection that somebody came over; the error is a text for people.

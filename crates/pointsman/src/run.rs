@@ -7,6 +7,7 @@ mod control;
 mod descriptors;
 mod difference;
 mod drain;
+mod enquiries;
 mod history;
 mod legacy;
 mod log_level;

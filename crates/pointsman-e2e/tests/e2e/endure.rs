@@ -12,6 +12,7 @@ mod large_bodies;
 mod limits;
 mod memory;
 mod pressure;
+mod questions;
 mod reloads;
 mod successions;
 mod tls_sessions;

@@ -81,6 +81,7 @@ mod retries;
 mod rule_outcomes;
 mod rule_tests;
 mod rules_at_run_time;
+mod rules_written;
 mod sandboxes;
 mod server_http2;
 mod server_http2_answers;

@@ -24,7 +24,6 @@ pub(super) fn to_json(text: &Text) -> Vec<Value> {
 
 fn object(text: &Text, finding: &Diagnostic, lines: &Lines<'_>, rules: &[(Span, String)]) -> Value {
     let span = finding.span;
-    let (line, column) = lines.position(span.start);
     let (severity, code) = match finding.severity {
         Severity::Error => ("error", "invalid"),
         Severity::Warning => ("warning", "advice"),
@@ -34,7 +33,7 @@ fn object(text: &Text, finding: &Diagnostic, lines: &Lines<'_>, rules: &[(Span, 
         "code": code,
         "severity": severity,
         "file": text.name,
-        "span": { "start": span.start, "end": span.end, "line": line, "column": column },
+        "span": span_to_json(span, lines),
         "message": finding.message,
     });
     if let Some(help) = &finding.help {
@@ -46,6 +45,15 @@ fn object(text: &Text, finding: &Diagnostic, lines: &Lines<'_>, rules: &[(Span, 
         object["rule"] = json!(label);
     }
     object
+}
+
+/// A place in a text: its bytes, and both of its ends as line and column.
+pub(crate) fn span_to_json(span: Span, lines: &Lines<'_>) -> Value {
+    let ((line, column), (end_line, end_column)) = (lines.position(span.start), lines.position(span.end));
+    json!({
+        "start": span.start, "end": span.end,
+        "line": line, "column": column, "end_line": end_line, "end_column": end_column,
+    })
 }
 
 /// The rules of a text with their labels, as far as it can be read.

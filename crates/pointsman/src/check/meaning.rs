@@ -27,6 +27,8 @@ pub(super) struct Meaning {
     before: Option<Shown>,
     /// Of what is unknown, why it is.
     reasons: Option<Value>,
+    /// Whether it is unknown because the time was over.
+    is_late: bool,
     /// The name of the assertion that it is about.
     pub(super) assertion: Option<String>,
 }
@@ -41,6 +43,29 @@ pub(crate) struct Shown {
     spoilt: Option<String>,
 }
 
+/// Of what there is something to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// Of all rules.
+    All,
+    /// Of these alone, and of what no rule decides.
+    Rules(Vec<RuleIndex>),
+    /// Of nothing: what was named is not there.
+    Nothing,
+}
+
+impl About {
+    /// Of the rules with these labels, or of all where none is named.
+    pub(super) fn named(program: &Program, labels: &[String]) -> About {
+        let rules: Vec<_> = labels.iter().filter_map(|label| labelled(program, label)).collect();
+        match (labels.is_empty(), rules.is_empty()) {
+            (true, _) => About::All,
+            (false, true) => About::Nothing,
+            (false, false) => About::Rules(rules),
+        }
+    }
+}
+
 /// The rule with a label; `#3` is the third, if it has none, and `else` the last block.
 pub(super) fn labelled(program: &Program, label: &str) -> Option<RuleIndex> {
     let mut rules = program.rules.iter().chain(&program.fallback);
@@ -49,20 +74,17 @@ pub(super) fn labelled(program: &Program, label: &str) -> Option<RuleIndex> {
 }
 
 impl Meaning {
-    /// What holds of a program wherever it is used; where rules are named, only what is about them.
+    /// What holds of a program wherever it is used.
     pub(super) fn of(
         program: &Arc<Program>,
         settings: &[Setting],
-        named: &[String],
+        about: &About,
         effort: &Effort,
     ) -> Vec<Meaning> {
-        let rules: Vec<_> = named.iter().filter_map(|label| labelled(program, label)).collect();
-        if rules.is_empty() && !named.is_empty() {
-            return Vec::new();
-        }
-        let found = |setting: &Setting| match named {
-            [] => findings(program, setting, effort.clone()),
-            _ => findings_about(program, &rules, setting, effort.clone()),
+        let found = |setting: &Setting| match about {
+            About::All => findings(program, setting, effort.clone()),
+            About::Rules(rules) => findings_about(program, rules, setting, effort.clone()),
+            About::Nothing => Vec::new(),
         };
         let mut known = HashSet::new();
         // Where the rest goes makes no difference to what rules mean, nor what a listener is called.
@@ -106,8 +128,14 @@ impl Meaning {
             witness,
             before,
             reasons,
+            is_late: finding.doubts.iter().any(|in_doubt| matches!(in_doubt.doubt, Doubt::Time)),
             assertion: None,
         }
+    }
+
+    /// Whether there was time enough to settle it.
+    pub(super) fn is_in_time(&self) -> bool {
+        !self.is_late
     }
 
     /// Adds to a finding what only these have.

@@ -5,6 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use pointsman_analysis::{Padding, Setting, Witness};
 use serde_json::{Value, json};
 
+use crate::explain::members;
+
 /// Of the same byte so many or more, one behind another, are told and not shown to people.
 const RUN_BYTES_MIN: usize = 256;
 /// Characters of base64 that stand in a command that people copy.
@@ -19,6 +21,8 @@ pub(crate) struct Printed {
     /// Whether its text can be put before `explain`.
     is_text: bool,
     pub(crate) options: String,
+    /// The same, word by word.
+    words: Vec<String>,
     /// What follows in its body behind what is shown.
     rest: Option<Padding>,
 }
@@ -27,18 +31,24 @@ impl Printed {
     pub(crate) fn new(witness: &Witness, setting: &Setting) -> Printed {
         let request = witness.to_string();
         let bytes = witness.request();
+        let options = witness.explain_options(setting);
         Printed {
             is_text: is_read_as(&request, &bytes),
             request,
             bytes,
-            options: witness.explain_options(setting).to_string(),
+            options: options.to_string(),
+            words: options.words,
             rest: witness.rest(),
         }
     }
 
     /// Its bytes are in base64 (RFC 4648 section 4) where its text is not they.
     pub(crate) fn to_json(&self) -> Value {
-        let mut object = json!({ "request": self.request, "options": self.options });
+        let mut object = json!({
+            "request": self.request,
+            "options": self.options,
+            "explain": members::of_words(&self.words),
+        });
         if !self.is_text {
             object["request_base64"] = json!(STANDARD.encode(&self.bytes));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use pointsman_analysis::{ClientCertificates, Handshakes, Hosts, OddFields, ProxyHeader, Setting};
 use pointsman_config::{
-    Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol, ProxyProtocol, StickyScope,
+    Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol, ProxyProtocol, RuleSet, StickyScope,
 };
 use pointsman_http::{HeadLimits, Version};
 use pointsman_rules::{Audience, Colour, Diagnostic, Outcome, Program, Severity, Targets, Terminal, draw};
@@ -27,6 +27,8 @@ pub(crate) struct Place {
     needs_name: bool,
     /// Absent where a listener has no rules.
     pub(crate) program: Option<Arc<Program>>,
+    /// Its text, where somebody is shown places in it; otherwise empty.
+    pub(crate) source: Arc<str>,
     pub(crate) limits: HeadLimits,
     pub(crate) body_options: BodyOptions,
     /// Bytes of a body that are held until it is decided, with what frames them.
@@ -90,7 +92,7 @@ impl Place {
         let compiled = pointsman_rules::compile(&source, &Targets::Any)
             .map_err(|findings| drawn(&input::name(&options.rules), &source, &findings, colour))?;
         let place = Place::of_no_listener(Arc::new(compiled.program), options.trusted_proxies.clone());
-        Ok(Place { trusts_unix: options.trusts_unix, ..place })
+        Ok(Place { trusts_unix: options.trusts_unix, source: source.into(), ..place })
     }
 
     /// Where rules stand without a configuration.
@@ -101,6 +103,7 @@ impl Place {
             listener: "".into(),
             needs_name: false,
             program: Some(program),
+            source: "".into(),
             limits: HeadLimits::default(),
             body_options: BodyOptions::default(),
             hold_bytes_max: BodyLimits::default().hold_bytes_max,
@@ -136,7 +139,25 @@ impl Place {
         check_use(options, listener, plan)?;
         let mut place = Place::of_listener(listener, plan, &options.trusted_proxies);
         place.trusts_unix |= options.trusts_unix;
+        let is_used =
+            |set: &&RuleSet| place.program.as_ref().is_some_and(|used| Arc::ptr_eq(used, &set.program));
+        if let Some(set) = loaded.rule_sets.iter().find(is_used) {
+            place.source = set.source.clone();
+        }
         Ok(place)
+    }
+
+    /// The same of a listener that serves, with rules of its own or others; the error is a text for people.
+    pub(super) fn served(
+        mut self,
+        options: &Options,
+        listener: &Listener,
+        plan: &Plan,
+    ) -> Result<Place, String> {
+        check_use(options, listener, plan)?;
+        self.trusted_proxies.extend(&options.trusted_proxies);
+        self.trusts_unix |= options.trusts_unix;
+        Ok(self)
     }
 
     /// A listener of a plan, which believes further proxies.
@@ -149,6 +170,7 @@ impl Place {
             listener: listener.name.clone(),
             needs_name: plan.listeners.len() > 1,
             program: listener.program.clone(),
+            source: "".into(),
             limits: HeadLimits {
                 head_bytes_max: listener.limits.head_bytes_max as usize,
                 headers_max: listener.limits.headers_max as usize,

@@ -1,12 +1,18 @@
 //! An explanation as text for people and as JSON for programs.
 
+use std::sync::Arc;
+
 use pointsman_analysis::Needed;
-use pointsman_rules::{Cause, Colour, Program, ShownValue, Truth, VisitedExit, VisitedRule, spelling};
+use pointsman_rules::{
+    Cause, Colour, Culprit, Lines, Program, Rule, ShownValue, Span, Subject, Truth, VisitedExit, VisitedRule,
+    spelling,
+};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::near::Near;
 use super::outcome::{Action, End, Verdict};
+use crate::check::finding::span_to_json;
 use crate::check::terminal::{Style, cell};
 
 /// Everything there is to say about a request, or about a connection that is passed on as it is.
@@ -18,8 +24,12 @@ pub(super) struct Report {
     pub(super) steps: Vec<Step>,
     /// Nothing where there is none, and none is spoken of.
     pub(super) needed: Needed,
+    /// Behind so many bytes of what was given the body begins.
+    pub(super) body_from: Option<usize>,
     pub(super) verdict: Verdict,
     pub(super) near: Near,
+    /// The text of the rules.
+    pub(super) source: Arc<str>,
 }
 
 /// A rule that was asked.
@@ -29,12 +39,17 @@ pub(crate) struct Step {
     result: Truth,
     because: Option<Because>,
     exit: String,
+    span: Span,
+    /// All tests of its condition, in the order of the text, as far as they are told.
+    tests: Vec<Because>,
+    tests_left_out: usize,
 }
 
-/// The test that kept a condition from being true.
+/// A test, what it came to, and the values that it saw.
 #[derive(Debug)]
 struct Because {
     test: String,
+    span: Span,
     field: String,
     result: Truth,
     values: Vec<ShownValue>,
@@ -46,16 +61,7 @@ struct Because {
 impl Step {
     pub(crate) fn new(program: &Program, visited: &VisitedRule<'_>) -> Step {
         let rule = program.rule(visited.index);
-        let because = visited.culprit.as_ref().map(|culprit| Because {
-            test: rule
-                .and_then(|rule| spelling::test_at(&rule.condition, culprit.span))
-                .map_or_else(|| culprit.field.to_string(), spelling::test),
-            field: culprit.field.to_string(),
-            result: culprit.result,
-            values: culprit.values.clone(),
-            values_left_out: culprit.values_left_out,
-            unsettled: culprit.unsettled,
-        });
+        let because = visited.culprit.as_ref().map(|culprit| Because::of(culprit, rule));
         let exit = match visited.exit {
             _ if visited.result.is_unread() => "waits".to_owned(),
             VisitedExit::Next => "next".to_owned(),
@@ -65,7 +71,17 @@ impl Step {
                 format!("goto {}", program.rule(index).map_or("?", |rule| &*rule.label))
             }
         };
-        Step { label: visited.label.to_owned(), result: visited.result, because, exit }
+        let label = visited.label.to_owned();
+        let (span, tests) = (visited.span, Vec::new());
+        Step { label, result: visited.result, because, exit, span, tests, tests_left_out: 0 }
+    }
+
+    /// The same with what each test of its condition has seen.
+    pub(super) fn with_tests(program: &Program, visited: &VisitedRule<'_>, subject: &dyn Subject) -> Step {
+        let rule = program.rule(visited.index);
+        let (seen, tests_left_out) = visited.seen(program, subject);
+        let tests = seen.iter().map(|seen| Because::of(seen, rule)).collect();
+        Step { tests, tests_left_out, ..Step::new(program, visited) }
     }
 
     /// Why its condition is not true; nothing where it is.
@@ -78,29 +94,55 @@ impl Step {
         &self.exit
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self, lines: &Lines<'_>) -> Value {
         let mut object = json!({ "rule": self.label, "result": word(self.result), "then": self.exit });
+        object["span"] = span_to_json(self.span, lines);
         if let Truth::Unknown(cause) = self.result {
             object["cause"] = json!(cause.to_string());
         }
         if let Some(because) = &self.because {
-            let values: Vec<_> = because.values.iter().map(value_to_json).collect();
-            object["test"] = json!({
-                "text": because.test, "field": because.field, "result": word(because.result),
-                "values": values, "values_left_out": because.values_left_out,
-            });
-            if let Some(cause) = because.unsettled {
-                object["test"]["unsettled"] = json!(cause.to_string());
-            }
+            object["test"] = because.to_json(lines);
         }
+        object["tests"] = self.tests.iter().map(|test| test.to_json(lines)).collect();
+        object["tests_left_out"] = json!(self.tests_left_out);
         object
     }
 }
 
 impl Because {
+    fn of(seen: &Culprit<'_>, rule: Option<&Rule>) -> Because {
+        Because {
+            test: rule
+                .and_then(|rule| spelling::test_at(&rule.condition, seen.span))
+                .map_or_else(|| seen.field.to_string(), spelling::test),
+            span: seen.span,
+            field: seen.field.to_string(),
+            result: seen.result,
+            values: seen.values.clone(),
+            values_left_out: seen.values_left_out,
+            unsettled: seen.unsettled,
+        }
+    }
+
+    fn to_json(&self, lines: &Lines<'_>) -> Value {
+        let values: Vec<_> = self.values.iter().map(value_to_json).collect();
+        let mut object = json!({
+            "text": self.test, "field": self.field, "result": word(self.result),
+            "values": values, "values_left_out": self.values_left_out,
+            "span": span_to_json(self.span, lines),
+        });
+        if let Truth::Unknown(cause) = self.result {
+            object["cause"] = json!(cause.to_string());
+        }
+        if let Some(cause) = self.unsettled {
+            object["unsettled"] = json!(cause.to_string());
+        }
+        object
+    }
+
     /// `method == "POST" is false: method is GET`
     fn sentence(&self) -> String {
-        let Because { test, field, result, values, values_left_out, unsettled } = self;
+        let Because { test, field, result, values, values_left_out, unsettled, .. } = self;
         let mut values = match (values.as_slice(), values_left_out, unsettled) {
             ([], _, Some(cause)) => format!("unknown ({cause})"),
             ([], _, None) => "absent".to_owned(),
@@ -135,7 +177,16 @@ impl Report {
     /// The switch refuses it before a rule is asked, or before one decides.
     pub(super) fn refused(asked: Option<Asked>, notes: Vec<String>, status: u16, reason: &str) -> Report {
         let verdict = Verdict::refused(status, reason.to_owned());
-        Report { asked, notes, steps: Vec::new(), needed: Needed::default(), verdict, near: Near::default() }
+        Report {
+            asked,
+            notes,
+            steps: Vec::new(),
+            needed: Needed::default(),
+            body_from: None,
+            verdict,
+            near: Near::default(),
+            source: "".into(),
+        }
     }
 
     /// The explanation for people.
@@ -199,7 +250,12 @@ impl Report {
 
     /// The explanation for programs.
     pub(super) fn json(&self) -> String {
-        let steps: Vec<_> = self.steps.iter().map(Step::to_json).collect();
+        format!("{:#}\n", self.to_json())
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let lines = Lines::of(&self.source);
+        let steps: Vec<_> = self.steps.iter().map(|step| step.to_json(&lines)).collect();
         let mut report = json!({
             "version": 1,
             "notes": self.notes,
@@ -216,10 +272,11 @@ impl Report {
             report["body_bytes_needed"] = json!(bytes);
             report["body_end_needed"] = json!(to_its_end);
             report["body_bytes"] = json!(of_bytes);
+            report["body_from"] = json!(self.body_from);
             report["misses"] = self.near.to_json();
             report["misses_looked_for"] = json!(self.near.are_looked_for());
         }
-        format!("{report:#}\n")
+        report
     }
 }
 
@@ -279,8 +336,10 @@ mod tests {
                 notes: Vec::new(),
                 steps: Vec::new(),
                 needed,
+                body_from: None,
                 verdict: Verdict::refused(400, "why".to_owned()),
                 near: Near::default(),
+                source: "".into(),
             };
             let text = report.text(Colour::Never);
             assert_eq!(text.contains("body"), expected.is_some(), "{text}");

@@ -71,7 +71,8 @@ pub(super) async fn beside<T: Send + 'static>(
     }
 }
 
-async fn in_a_thread<T: Send + 'static>(
+/// Does `work` in a thread that gives way, and holds `held` until it is over, also where nobody waits for it any more.
+pub(super) async fn in_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
     held: impl Send + 'static,
 ) -> Result<T, Undone> {

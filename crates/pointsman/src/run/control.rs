@@ -17,6 +17,7 @@ use pointsman_telemetry::{AccessLog, Metrics, Sinks};
 
 use super::aside::{Aside, pauses};
 use super::drain::Drain;
+use super::enquiries::Enquiries;
 use super::history::{By, History};
 use super::legacy::{Keys, Predecessor};
 use super::log_level::LogLevels;
@@ -149,7 +150,16 @@ impl Control {
                 Some(listening) => {
                     let (switch, reloads) = (switch.clone(), reloads.clone());
                     let (aside, begun) = (Aside::default(), RefCell::default());
-                    let pages = SwitchPages { switch, metrics, reloads, aside, begun };
+                    let [enquiries, enquiries_of_strangers] = Enquiries::of_admin();
+                    let pages = SwitchPages {
+                        switch,
+                        metrics,
+                        reloads,
+                        aside,
+                        enquiries,
+                        enquiries_of_strangers,
+                        begun,
+                    };
                     Some(serve_admin(listening, &timers, pages)?)
                 }
             };

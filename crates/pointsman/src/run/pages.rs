@@ -6,10 +6,12 @@ mod changes;
 mod dry_run;
 mod log_level;
 mod plan;
+mod questions;
 mod rules;
 mod servers;
 mod sticky;
 mod traffic;
+mod vocabulary;
 
 use std::cell::RefCell;
 use std::fs::{self, OpenOptions};
@@ -25,13 +27,14 @@ use pointsman_admin::{Audit, Call, Page, Pages, Request};
 use pointsman_config::{Admin, Colour, Loaded, Plan, Problems};
 use pointsman_net::Clock;
 use pointsman_relay::{StickyCounts, Switch};
-use pointsman_rules::{Lines, Severity};
+use pointsman_rules::{Diagnostic, Lines, Severity};
 use pointsman_telemetry::{BufferBytes, Metrics, Topic, render_names, rfc3339};
 use serde_json::{Map, Value, json};
 
 use self::changes::upgrading;
 use self::dry_run::Begun;
 use super::aside::{Aside, Undone};
+use super::enquiries::Enquiries;
 use super::history::By;
 use super::notice;
 use super::reloads::{Fixed, Refused, Reloads};
@@ -44,6 +47,9 @@ pub(super) struct SwitchPages {
     pub(super) metrics: Arc<Metrics>,
     pub(super) reloads: Rc<Reloads>,
     pub(super) aside: Aside,
+    /// What is looked at for those who are known, and for those who only read.
+    pub(super) enquiries: Enquiries,
+    pub(super) enquiries_of_strangers: Enquiries,
     /// What was asked for of the last dry-run.
     pub(super) begun: RefCell<Option<Begun>>,
 }
@@ -94,12 +100,17 @@ impl SwitchPages {
             Call::PublishRules => either(self.publish_rules(request).await),
             Call::ValidateRules => either(self.validate_rules(request).await),
             Call::CompareRules => either(self.compare_rules(request).await),
+            Call::CheckRules => either(self.check_rules(request).await),
+            Call::ExplainRules | Call::Explain => either(self.explain(request).await),
+            Call::FormatRules => either(self.format_rules(request).await),
+            Call::Vocabulary => self.vocabulary(request.name()),
             Call::BeginDryRun => self.begin_dry_run(&request).await,
             Call::BeginDryRunOfRules => either(self.begin_dry_run_of_rules(request).await),
             Call::DryRun => self.found(&request),
             Call::EndDryRun => self.end_dry_run(&request),
             Call::Versions => self.versions(),
             Call::Version => self.version(request.name()),
+            Call::CompareVersion => either(self.compare_version(request).await),
             Call::RestoreVersion => either(self.restore_version(&request).await),
             Call::Pools => self.pools(),
             Call::Pool => self.pool(&request),
@@ -241,6 +252,12 @@ fn is_lasting(call: Call) -> bool {
         | Call::Rules
         | Call::ValidateRules
         | Call::CompareRules
+        | Call::CheckRules
+        | Call::ExplainRules
+        | Call::Explain
+        | Call::FormatRules
+        | Call::Vocabulary
+        | Call::CompareVersion
         | Call::DryRun
         | Call::EndDryRun
         | Call::Versions
@@ -309,22 +326,24 @@ fn members(value: Value) -> Map<String, Value> {
 fn findings(problems: &Problems) -> Vec<Value> {
     let files = problems.files().iter().flat_map(|file| {
         let lines = Lines::of(&file.source);
-        file.diagnostics.iter().map(move |finding| {
-            let (line, column) = lines.position(finding.span.start);
-            let severity = match finding.severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-                Severity::Note => "note",
-            };
-            json!({
-                "severity": severity,
-                "file": file.name,
-                "line": line,
-                "column": column,
-                "message": finding.message,
-                "help": finding.help,
-            })
-        })
+        file.diagnostics.iter().map(move |finding| finding_to_json(&file.name, &lines, finding))
     });
     files.collect()
+}
+
+fn finding_to_json(file: &str, lines: &Lines<'_>, finding: &Diagnostic) -> Value {
+    let (line, column) = lines.position(finding.span.start);
+    let severity = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    };
+    json!({
+        "severity": severity,
+        "file": file,
+        "line": line,
+        "column": column,
+        "message": finding.message,
+        "help": finding.help,
+    })
 }

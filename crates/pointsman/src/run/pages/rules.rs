@@ -212,11 +212,11 @@ fn outcomes_json(outcomes: Option<OutcomeCounts>) -> Value {
     json!({ "responses": BTreeMap::from(responses), "durations": durations })
 }
 
-fn no_version(number: &str) -> Page {
+pub(super) fn no_version(number: &str) -> Page {
     Page::problem(404, format!("there is no version `{number}`, or no more: `/api/v1/versions` lists them"))
 }
 
-fn text_of(request: &mut Request) -> Result<String, Page> {
+pub(super) fn text_of(request: &mut Request) -> Result<String, Page> {
     let body = std::mem::take(&mut request.body);
     pointsman_config::text(body).map_err(|error| Page::problem(400, format!("the body is no text: {error}")))
 }
