@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pointsman_rules::{Condition, Program, RuleIndex};
+use pointsman_rules::{Condition, Exit, Program, RuleIndex};
 
 use super::findings::{Code, Finding, Report, is_empty};
 use super::meetings::{LOOKED_AT_MAX, Meetings};
@@ -57,6 +57,12 @@ fn met_by(program: &Program, about: &BTreeSet<u32>, rooms: &[Rooms<'_>]) -> BTre
     for index in about {
         let (rule, own) = (program.rules.get(*index as usize), rooms.get(*index as usize));
         let (Some(rule), Some(own)) = (rule, own) else { continue };
+        // What it sends there would not come to what stands there, whatever these ask for themselves.
+        for block in [&rule.then, &rule.otherwise] {
+            if let Exit::Goto(to) = block.exit {
+                met.extend(to.0..end);
+            }
+        }
         // What it does where it is false it does with requests that have nothing in common.
         let acts_on_all = !is_empty(&rule.otherwise) || matches!(rule.condition, Condition::Always);
         match meetings.of(own, everyone.clone(), &mut looks).filter(|_| !acts_on_all) {

@@ -29,3 +29,25 @@ proptest! {
         prop_assert_eq!(gap(&found), gap(&all));
     }
 }
+
+/// It is said of what a rule jumps to that nothing comes there by it, though the two ask for other requests.
+#[test]
+fn what_a_rule_jumps_to_is_looked_at() {
+    let source = r#"
+        R0: if (path startsWith "/a") { goto R2; }
+        R1: if (path startsWith "/") { reject(403); }
+        R2: if (path == "*") { routeTo(a); }
+        R3: if (path startsWith "/b") { routeTo(b); }
+    "#;
+    let program = program(source);
+    let [all, found] = [
+        findings(&program, &Setting::default(), Effort::new(10_000_000)),
+        findings_about(&program, &[RuleIndex(0)], &Setting::default(), Effort::new(10_000_000)),
+    ];
+    let named = |found: &[Finding]| -> Vec<(Code, u32)> {
+        let names = found.iter().filter(|finding| finding.others.contains(&RuleIndex(0)));
+        names.map(|finding| (finding.code, finding.rule.0)).collect()
+    };
+    assert_eq!(named(&all), [(Code::Unreachable, 3)]);
+    assert_eq!(named(&found), named(&all));
+}
