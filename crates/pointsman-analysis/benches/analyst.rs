@@ -73,6 +73,15 @@ fn main() -> ExitCode {
         });
         say(&format!("{count} everyday regexes"), took, Duration::from_secs(seconds), told);
     }
+    for (name, rule) in hard::UNLIKE {
+        let program = hard::program(rule, 1_000);
+        let (took, told) = timed(1, || {
+            let found = findings(&program, &Setting::default(), Effort::new(STEPS));
+            assert!(found.iter().all(|finding| finding.code != Code::Unknown), "something is unknown");
+            found.len()
+        });
+        say(&format!("1000 regexes: {name}"), took, Duration::from_secs(5), told);
+    }
     for (name, rule) in hard::MANNERS {
         for count in [1_000, 20_000] {
             let program = hard::program(rule, count);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pointsman_analysis::{Code, Effort, RuleSide, Setting, differences, findings, samples};
 
-use self::hard::{MANNERS, everyday, program};
+use self::hard::{MANNERS, UNLIKE, everyday, program};
 
 #[path = "sets/hard.rs"]
 mod hard;
@@ -42,4 +42,14 @@ fn everyday_regexes_are_settled() {
     let found = findings(&everyday(300), &Setting::default(), Effort::new(u64::MAX));
     let unknown: Vec<_> = found.iter().filter(|finding| finding.code == Code::Unknown).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// There are more pairs of them than are asked about.
+#[test]
+fn regexes_of_unlike_kinds_are_settled() {
+    for (name, rule) in UNLIKE {
+        let found = findings(&program(rule, 300), &Setting::default(), Effort::new(u64::MAX));
+        let unknown: Vec<_> = found.iter().filter(|finding| finding.code == Code::Unknown).collect();
+        assert!(unknown.is_empty(), "{name}: {unknown:?}");
+    }
 }

@@ -23,7 +23,8 @@ pub(super) struct Meetings<'k, 'p> {
     crowds: Vec<Crowd<'k, 'p>>,
 }
 
-/// Rules that leave room along the same axes.
+/// Rules that leave room along the same axes, in one piece each or in several: such are mostly written in one manner, and what
+/// tells one of them from the others is along the same axis.
 #[derive(Default)]
 struct Crowd<'k, 'p> {
     /// In their order.
@@ -34,11 +35,11 @@ struct Crowd<'k, 'p> {
 impl<'k, 'p> Meetings<'k, 'p> {
     /// Of these rules, which are in their order.
     pub(super) fn new(rules: Vec<u32>, rooms: &'k [Rooms<'p>]) -> Meetings<'k, 'p> {
-        let mut places: HashMap<Vec<Axis<'p>>, usize> = HashMap::new();
+        let mut places: HashMap<Vec<(Axis<'p>, bool)>, usize> = HashMap::new();
         let mut crowds: Vec<Crowd<'k, 'p>> = Vec::new();
         for rule in pace::each(rules) {
             let Some(own) = rooms.get(rule as usize) else { continue };
-            let axes = own.each().map(|(axis, _)| axis).collect();
+            let axes = own.each().map(|(axis, room)| (axis, room.len() > 1)).collect();
             let place = *places.entry(axes).or_insert_with(|| {
                 crowds.push(Crowd::default());
                 crowds.len() - 1

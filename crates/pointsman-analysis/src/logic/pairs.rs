@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pointsman_rules::{Condition, Exit};
 
-use self::kin::Kin;
+use self::kin::{Kin, Kinship};
 use super::doubt::{Doubt, InDoubt, by_doubt};
 use super::findings::{Code, Finding, Report};
 use super::meetings::{LOOKED_AT_MAX, Meetings};
@@ -30,6 +30,8 @@ const DOUBTED_OTHERS_MAX: usize = 100;
 struct Overlap {
     first: u32,
     second: u32,
+    /// Whether they have nothing to do with each other, as far as is seen without asking.
+    are_strangers: bool,
     /// Nothing where it was not asked, since another pair shows that such rules overlap.
     witness: Option<Box<crate::Witness>>,
 }
@@ -80,7 +82,7 @@ impl Pairs {
     }
 }
 
-impl Report<'_> {
+impl<'p> Report<'p> {
     /// Says which rules conflict, and which are exceptions from others. `live` are those that some request reaches, `rooms`
     /// what conditions leave that are true. Where only some are of interest, one of each pair is `about` them.
     pub(super) fn look_for_pairs(
@@ -152,21 +154,32 @@ impl Report<'_> {
     }
 
     /// Asks what a rule is to those before it.
-    fn look_at_pairs(&mut self, before: &[u32], second: u32, kin: &Kin<'_>, pairs: &mut Pairs) {
+    fn look_at_pairs(&mut self, before: &[u32], second: u32, kin: &Kin<'p>, pairs: &mut Pairs) {
         let mut meant = before.to_vec();
         meant.retain(|first| !self.ends_alike(*first, second) && !self.allows(second, *first));
+        let mut left = Vec::with_capacity(meant.len());
         // How many ask for the same fields, and whether one of them was shown to conflict.
         let mut alike: HashMap<usize, (usize, bool)> = HashMap::new();
-        for first in meant.iter().filter(|first| kin.are_strangers(**first, second)) {
-            alike.entry(kin.of_rule(*first)).or_default().0 += 1;
-        }
         for first in meant {
-            let is_stranger = kin.are_strangers(first, second);
+            let are_strangers = match kin.of_two(first, second, &mut self.analyst) {
+                Kinship::Apart => continue,
+                Kinship::Strangers => true,
+                Kinship::PerhapsStrangers => {
+                    self.onward.is_apart(first, second) && self.onward.is_apart(second, first)
+                }
+                Kinship::Close => false,
+            };
+            if are_strangers {
+                alike.entry(kin.of_rule(first)).or_default().0 += 1;
+            }
+            left.push((first, are_strangers));
+        }
+        for (first, are_strangers) in left {
             let (mine, its) = (kin.of_rule(first), kin.of_rule(second));
             let of_second = alike.get(&mine).is_some_and(|(count, shown)| *count > ALIKE_MAX && *shown);
             let of_first = pairs.shown_of_first.get(&(first, its)).is_some_and(|shown| *shown >= ALIKE_MAX);
-            if is_stranger && (of_second || of_first) {
-                pairs.conflicts.push(Overlap { first, second, witness: None });
+            if are_strangers && (of_second || of_first) {
+                pairs.conflicts.push(Overlap { first, second, are_strangers, witness: None });
                 continue;
             }
             if pairs.asked == PAIRS_MAX || self.analyst.is_used_up() {
@@ -177,14 +190,14 @@ impl Report<'_> {
             pairs.asked += 1;
             match self.pair(first, second) {
                 Pair::Conflict(witness) => {
-                    pairs.conflicts.push(Overlap { first, second, witness: Some(witness) });
-                    if is_stranger {
+                    pairs.conflicts.push(Overlap { first, second, are_strangers, witness: Some(witness) });
+                    if are_strangers {
                         alike.entry(mine).or_default().1 = true;
                         *pairs.shown_of_first.entry((first, its)).or_default() += 1;
                     }
                 }
                 Pair::Exception(witness) => {
-                    pairs.exceptions.push(Overlap { first, second, witness: Some(witness) });
+                    pairs.exceptions.push(Overlap { first, second, are_strangers, witness: Some(witness) });
                 }
                 Pair::Nothing => {}
                 Pair::Unknown(doubt) => pairs.own_up(first, second, doubt),

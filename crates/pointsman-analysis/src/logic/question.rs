@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use batsat::Lit;
-use pointsman_rules::{Condition, Field, Op, Program, Rule, RuleIndex, Truths};
+use pointsman_rules::{Condition, Field, Op, Program, Rule, RuleIndex, Test, Truths};
 use pointsman_view::BodyPaths;
 
 use self::across::Across;
@@ -228,6 +228,12 @@ impl<'p> Analyst<'p> {
     /// How all texts look that satisfy a comparison.
     pub(super) fn outline(&mut self, op: &Op) -> Outline {
         self.automata.outline(op, &mut self.effort)
+    }
+
+    /// Whether some text satisfies both tests; nothing where that is not known.
+    pub(super) fn meet(&mut self, one: &Test, other: &Test) -> Option<bool> {
+        let are_alike = one.fold_case == other.fold_case;
+        are_alike.then(|| self.automata.meet([&one.op, &other.op], &mut self.effort)).flatten()
     }
 
     /// Takes steps for work beside the questions; false where there are not as many left.

@@ -36,12 +36,13 @@ fn looks_into_bodies(rule: &Rule) -> bool {
     rule.condition.any_test(&|test| matches!(test.field, Field::Payload(_)))
 }
 
-impl Report<'_> {
+impl<'p> Report<'p> {
     /// Says which rules change nothing. `live` are those that some request reaches, `rooms` what conditions leave that are
     /// true.
     pub(super) fn look_for_redundant(&mut self, live: &[u32], rooms: &[Rooms<'_>]) {
-        let not_false = self.rooms(Standing::NotFalse);
         let end = u32::try_from(self.program.rules.len()).unwrap_or(u32::MAX);
+        // Nobody asks for the room of the others.
+        let not_false: Vec<_> = (0..end).map(|rule| self.room_unless_false(rule)).collect();
         let deciding = |on| -> Vec<u32> { (0..end).filter(|rule| self.acts(*rule, on)).collect() };
         let mut behind = Behind {
             on_true: Meetings::new(deciding(States::TRUE), rooms),
@@ -61,6 +62,14 @@ impl Report<'_> {
                     self.add(Code::Redundant, *index, &others, message, Some(help));
                 }
             }
+        }
+    }
+
+    /// What the condition of a rule that may decide where it is unknown leaves where it is not false.
+    fn room_unless_false(&mut self, index: u32) -> Rooms<'p> {
+        match self.program.rules.get(index as usize).filter(|_| self.acts(index, States::UNKNOWN)) {
+            Some(rule) => Rooms::of(&rule.condition, Standing::NotFalse, &mut self.analyst),
+            None => Rooms::default(),
         }
     }
 

@@ -95,6 +95,11 @@ impl Interval {
         Interval { low: Edge(Place::Text(text.into()), 0), high }
     }
 
+    /// All texts that begin with one of the two, or with what lies between them.
+    fn beginning_between(first: &[u8], last: &[u8]) -> Interval {
+        Interval { low: Interval::beginning(first).low, high: Interval::beginning(last).high }
+    }
+
     fn of_network(network: &IpNet) -> Interval {
         let (first, last) = match (of_address(network.network()), of_address(network.broadcast())) {
             // `::/80` ends with an IPv4-mapped address, and is of IPv6 all the same.
@@ -317,10 +322,7 @@ fn left_by(test: &Test, analyst: &mut Analyst<'_>) -> Vec<(Along, Room)> {
 fn of_outline(outline: Outline) -> Vec<(Along, Room)> {
     let mut left = of_beginning(&outline.beginning);
     left.extend((0..).zip(&outline.pieces).filter_map(|(place, ways)| of_pieces(place, ways)));
-    let ending = |(first, last): &(Vec<u8>, Vec<u8>)| Interval {
-        low: Interval::beginning(first).low,
-        high: Interval::beginning(last).high,
-    };
+    let ending = |(first, last): &(Vec<u8>, Vec<u8>)| Interval::beginning_between(first, last);
     if !outline.endings.is_empty() {
         left.push((Along::Backwards, outline.endings.iter().map(ending).collect()));
     }
@@ -330,7 +332,7 @@ fn of_outline(outline: Outline) -> Vec<(Along, Room)> {
 fn of_pieces(place: u8, ways: &[Piece]) -> Option<(Along, Room)> {
     let interval = |piece: &Piece| match piece {
         Piece::Whole(text) => Some(Interval::at(Place::Text(text.as_slice().into()))),
-        Piece::Beginning(text) => (!text.is_empty()).then(|| Interval::beginning(text)),
+        Piece::Beginning(first, last) => (!last.is_empty()).then(|| Interval::beginning_between(first, last)),
     };
     Some((Along::Piece(place), ways.iter().map(interval).collect::<Option<Room>>()?))
 }
@@ -353,7 +355,9 @@ fn in_pieces(test: &Test) -> Vec<(Along, Room)> {
     let behind_slashes = (0..).zip(pieces.into_iter().enumerate().skip(1)).take(PIECES_MAX);
     let rooms = behind_slashes.filter_map(|(place, (number, piece))| {
         let is_cut = number == last && !is_whole;
-        of_pieces(place, &[if is_cut { Piece::Beginning(piece.into()) } else { Piece::Whole(piece.into()) }])
+        let piece = piece.into_vec();
+        let piece = if is_cut { Piece::Beginning(piece.clone(), piece) } else { Piece::Whole(piece) };
+        of_pieces(place, &[piece])
     });
     rooms.collect()
 }

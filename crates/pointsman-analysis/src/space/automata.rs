@@ -1,5 +1,6 @@
 //! Texts that tests take, as automata that can be walked side by side.
 
+mod both;
 mod comparisons;
 mod lazy;
 mod outline;
@@ -17,9 +18,9 @@ use crate::Effort;
 /// States of one automaton.
 const STATES_MAX: usize = 1 << 14;
 
-/// Cells of the tables of one analysis, all together; each takes four bytes. Where they are used up no more are built, as
+/// Cells of the tables of one analysis, all together; each takes two bytes. Where they are used up no more are built, as
 /// if each were too large: of thousands of patterns with thousands of states some are unknown.
-const CELLS_MAX: usize = 1 << 23;
+const CELLS_MAX: usize = 1 << 24;
 
 /// What is taken of them for a table that is given up as too large: about as much was tried.
 const CELLS_OF_TOO_LARGE: usize = 1 << 17;
@@ -39,8 +40,8 @@ pub(super) struct Table {
     /// Bytes that are alike have one class.
     classes: [u8; 256],
     stride: usize,
-    /// By state and class.
-    next: Vec<u32>,
+    /// By state and class; no state has a greater number than there is room for.
+    next: Vec<u16>,
     states: Vec<State>,
 }
 
@@ -93,7 +94,7 @@ impl Table {
         let (mut at, mut successors) = (0, Vec::new());
         while let Some(state) = exploration.found.get(at).cloned() {
             for (_, byte) in &samples {
-                successors.push(exploration.number(next(&state, *byte)?)?);
+                successors.push(u16::try_from(exploration.number(next(&state, *byte)?)?).ok()?);
             }
             at += 1;
         }
@@ -108,7 +109,7 @@ impl Table {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.states.len()];
         for (place, to) in self.next.iter().enumerate() {
             if let (Ok(from), Some(before)) =
-                (u32::try_from(place / self.stride), before.get_mut(*to as usize))
+                (u32::try_from(place / self.stride), before.get_mut(usize::from(*to)))
                 && before.last() != Some(&from)
             {
                 before.push(from);
@@ -133,8 +134,15 @@ impl Table {
     }
 
     fn step(&self, state: u32, byte: u8) -> u32 {
-        let class = usize::from(self.classes[usize::from(byte)]);
-        self.next.get(state as usize * self.stride + class).copied().unwrap_or(u32::MAX)
+        self.behind(state, self.class(byte))
+    }
+
+    fn class(&self, byte: u8) -> usize {
+        usize::from(self.classes[usize::from(byte)])
+    }
+
+    fn behind(&self, state: u32, class: usize) -> u32 {
+        self.next.get(state as usize * self.stride + class).map_or(u32::MAX, |to| u32::from(*to))
     }
 
     /// With what every text begins that is taken, up to [`BEGINNING_BYTES_MAX`].
@@ -344,6 +352,16 @@ impl Automata {
         effort.take(cells as u64 / CELLS_OF_A_STEP);
         self.tests.insert(op.clone(), built.clone());
         built
+    }
+
+    /// Whether some text satisfies both comparisons; nothing where that is not known.
+    pub(crate) fn meet(&mut self, ops: [&Op; 2], effort: &mut Effort) -> Option<bool> {
+        let [one, other] = ops.map(|op| match self.of(op, effort) {
+            // What leaves out a text is an automaton of that text.
+            Some(Machine::Table(table)) if !matches!(op, Op::TextDiffers(_)) => Some(table),
+            _ => None,
+        });
+        one?.meets(&*other?, effort)
     }
 
     /// How all texts look that satisfy a comparison.

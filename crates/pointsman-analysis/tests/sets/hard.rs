@@ -65,6 +65,47 @@ pub(crate) fn program(rule: fn(&mut String, usize, usize), rules: usize) -> Arc<
     Arc::new(compile(&text, &Targets::Any).unwrap_or_else(|wrong| panic!("{text}\n{wrong:?}")).program)
 }
 
+/// Regexes of two kinds in one set, as they come together where several people write rules.
+pub(crate) const UNLIKE: [Manner; 4] = [
+    ("languages beside actions", |text, at, _| {
+        let pattern = match at % 2 {
+            0 => format!("^/[a-z]{{2}}(-[A-Z]{{2}})?/name{at}/?$"),
+            _ => format!("^/name{at}/(new|edit|[0-9]+)$"),
+        };
+        writeln!(text, "R{at}: if (path matches \"{pattern}\") {{ routeTo(p{}); }}", at % 50)
+            .expect("memory");
+    }),
+    ("anywhere beside an API that ends", |text, at, _| {
+        let pattern = match at % 2 {
+            0 => format!(".*/name{at}/.*"),
+            _ => format!("^/api/v[0-9]+/name{at}/[0-9]+$"),
+        };
+        writeln!(text, "R{at}: if (path matches \"{pattern}\") {{ routeTo(p{}); }}", at % 50)
+            .expect("memory");
+    }),
+    ("anywhere beside an API that goes on", |text, at, _| {
+        let pattern = match at % 2 {
+            0 => format!(".*/name{at}/.*"),
+            _ => format!("^/api/v[0-9]+/name{at}/"),
+        };
+        writeln!(text, "R{at}: if (path matches \"{pattern}\") {{ routeTo(p{}); }}", at % 50)
+            .expect("memory");
+    }),
+    ("many kinds", |text, at, _| {
+        let condition = match at % 8 {
+            0 => format!("path matches \"^/[a-z]{{2}}(-[A-Z]{{2}})?/name{at}/?$\""),
+            1 => format!("path matches \"^/name{at}/(new|edit|[0-9]+)$\""),
+            2 => format!("path matches \".*/name{at}/.*\""),
+            3 => format!("path matches \"^/api/v[0-9]+/name{at}/\""),
+            4 => format!("path matches \"\\.(gif|jpe?g|png{at})$\""),
+            5 => format!("path matches \"^/(?:u|users)/[^/]+/name{at}$\""),
+            6 => format!("path under \"/name{at}\""),
+            _ => format!("host == \"h{at}.example\" && path matches \"^/name{}/.*\\.php$\"", at / 4),
+        };
+        writeln!(text, "R{at}: if ({condition}) {{ routeTo(p{}); }}", at % 50).expect("memory");
+    }),
+];
+
 /// Regexes as people write them: half begin alike and half end alike, each with a name of its own inside.
 pub(crate) fn everyday(rules: usize) -> Arc<Program> {
     let mut text = String::new();

@@ -55,8 +55,8 @@ impl Report<'_> {
     fn report_routes(&mut self, conflicts: Vec<Overlap>, kin: &Kin<'_>) {
         let mut of_first: HashMap<(u32, usize), usize> = HashMap::new();
         let mut of_second: HashMap<(u32, usize), usize> = HashMap::new();
-        for Overlap { first, second, .. } in &conflicts {
-            if kin.are_strangers(*first, *second) {
+        for Overlap { first, second, are_strangers, .. } in &conflicts {
+            if *are_strangers {
                 *of_first.entry((*first, kin.of_rule(*second))).or_default() += 1;
                 *of_second.entry((*second, kin.of_rule(*first))).or_default() += 1;
             }

@@ -1,8 +1,11 @@
-//! Which fields rules ask for.
+//! Which fields rules ask for, and what two of them ask of the same one.
 
 use std::collections::{BTreeMap, HashMap};
 
-use pointsman_rules::{Field, Op, Program, Test};
+use pointsman_rules::{Condition, Field, Op, Over, Program, Test};
+
+use crate::logic::question::Analyst;
+use crate::space::has_one_value;
 
 /// Rules by the fields that their conditions name.
 pub(super) struct Kin<'p> {
@@ -11,6 +14,22 @@ pub(super) struct Kin<'p> {
     of_rule: HashMap<u32, usize>,
     /// What rules look for inside of each such field.
     inside: HashMap<(u32, usize), Inside<'p>>,
+    /// The only test of a field that rules ask for once, where it has to hold and the field has one value.
+    needed: HashMap<(u32, usize), &'p Test>,
+}
+
+/// What two rules are to each other, by what they ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kinship {
+    /// They have no field in common, but for such as have room for what both look for: some request is to be expected that
+    /// has both.
+    Strangers,
+    /// The same, unless one of them asks for a part of what the other one does.
+    PerhapsStrangers,
+    /// No request has both: the values of a field that one of them takes are none of the other's.
+    Apart,
+    /// Nothing is known.
+    Close,
 }
 
 /// What may stand anywhere behind the beginning of a text.
@@ -27,18 +46,29 @@ impl<'p> Kin<'p> {
     pub(super) fn of(program: &'p Program, rules: &[u32]) -> Kin<'p> {
         let mut numbers: HashMap<&Field, usize> = HashMap::new();
         let mut known: HashMap<Vec<(usize, bool)>, usize> = HashMap::new();
-        let mut kin = Kin { fields: Vec::new(), of_rule: HashMap::new(), inside: HashMap::new() };
+        let mut kin = Kin {
+            fields: Vec::new(),
+            of_rule: HashMap::new(),
+            inside: HashMap::new(),
+            needed: HashMap::new(),
+        };
         for rule in rules {
             let Some(condition) = program.rules.get(*rule as usize).map(|rule| &rule.condition) else {
                 continue;
             };
             let mut found: BTreeMap<usize, Option<Inside<'p>>> = BTreeMap::new();
+            let mut asked: BTreeMap<usize, usize> = BTreeMap::new();
             condition.each_test(&mut |test| {
                 let fresh = numbers.len();
                 let number = *numbers.entry(&test.field).or_insert(fresh);
+                *asked.entry(number).or_default() += 1;
                 // What asks twice for one field may ask for more than either.
                 found.entry(number).and_modify(|inside| *inside = None).or_insert_with(|| inside_of(test));
             });
+            for test in needed(condition) {
+                let number = numbers.get(&test.field).filter(|number| asked.get(*number) == Some(&1));
+                kin.needed.extend(number.map(|number| ((*rule, *number), test)));
+            }
             let fields = found.iter().map(|(number, inside)| (*number, inside.is_some())).collect();
             kin.inside
                 .extend(found.into_iter().filter_map(|(number, inside)| Some(((*rule, number), inside?))));
@@ -56,18 +86,33 @@ impl<'p> Kin<'p> {
         self.of_rule.get(&rule).copied().unwrap_or(usize::MAX)
     }
 
-    /// Whether two rules have no field in common, but for such as both only look for something inside of, which is not the
-    /// same and ends alike: a value has room for what both look for.
-    pub(super) fn are_strangers(&self, one: u32, other: u32) -> bool {
+    /// What two rules are to each other.
+    pub(super) fn of_two(&self, one: u32, other: u32, analyst: &mut Analyst<'p>) -> Kinship {
         let fields = |rule: u32| self.fields.get(self.of_rule(rule)).map(Vec::as_slice).unwrap_or_default();
         let others = fields(other);
-        fields(one).iter().all(|(field, _)| {
+        let mut kinship = Kinship::Strangers;
+        for (field, _) in fields(one) {
             if others.binary_search_by_key(field, |(field, _)| *field).is_err() {
-                return true;
+                continue;
             }
             let inside = [one, other].map(|rule| self.inside.get(&(rule, *field)));
-            matches!(inside, [Some(one), Some(other)] if one.leaves_room_for(other))
-        })
+            if matches!(inside, [Some(one), Some(other)] if one.leaves_room_for(other)) {
+                continue;
+            }
+            let needed = [one, other].map(|rule| self.needed.get(&(rule, *field)));
+            let [Some(one), Some(other)] = needed else {
+                kinship = Kinship::Close;
+                continue;
+            };
+            match analyst.meet(one, other) {
+                Some(false) => return Kinship::Apart,
+                Some(true) if kinship != Kinship::Close && is_free(&one.field) => {
+                    kinship = Kinship::PerhapsStrangers;
+                }
+                Some(true) | None => kinship = Kinship::Close,
+            }
+        }
+        kinship
     }
 }
 
@@ -80,9 +125,47 @@ impl Inside<'_> {
     }
 }
 
+/// The tests that have to hold where a condition does, of fields with one value.
+fn needed(condition: &Condition) -> Vec<&Test> {
+    let parts = match condition {
+        Condition::And(parts) => parts.as_slice(),
+        only => std::slice::from_ref(only),
+    };
+    let mut tests = Vec::new();
+    for part in parts {
+        if let Condition::Test(test) = part
+            && test.over == Over::Any
+            && has_one_value(&test.field)
+        {
+            tests.push(test);
+        }
+    }
+    tests
+}
+
+/// Whether almost any text may be its value: others are of a few, whatever they have room for.
+fn is_free(field: &Field) -> bool {
+    matches!(
+        field,
+        Field::Host
+            | Field::Url
+            | Field::Path
+            | Field::Query
+            | Field::QueryParam(_)
+            | Field::Header(_)
+            | Field::Cookie(_)
+            | Field::ContentType
+            | Field::Payload(_)
+            | Field::TlsSni
+            | Field::TlsClientSubject
+            | Field::TlsClientSan
+    )
+}
+
 /// What a test looks for, where it may stand anywhere behind the beginning of a text.
 fn inside_of(test: &Test) -> Option<Inside<'_>> {
     match &test.op {
+        _ if !is_free(&test.field) => None,
         Op::Contains(text) => Some(Inside { text, end: b"" }),
         Op::Like(pattern) => {
             let text = pattern.strip_prefix(b"*")?;
@@ -108,9 +191,28 @@ fn inside_of(test: &Test) -> Option<Inside<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use pointsman_rules::{Targets, compile};
 
-    use super::Kin;
+    use super::{Kin, Kinship};
+    use crate::logic::question::Analyst;
+    use crate::{Effort, Setting};
+
+    /// By the places of two rules, what they are to each other.
+    fn kinships(source: &str, pairs: &[(u32, u32)]) -> Vec<Kinship> {
+        let program = Arc::new(compile(source, &Targets::Any).expect("it compiles").program);
+        let setting = Setting::default();
+        let mut analyst = Analyst::new(&program, &setting, Effort::new(1_000_000));
+        let rules: Vec<u32> = (0..).take(program.rules.len()).collect();
+        let kin = Kin::of(&program, &rules);
+        let mut of_two = |(one, other): &(u32, u32)| {
+            let kinship = kin.of_two(*one, *other, &mut analyst);
+            assert_eq!(kin.of_two(*other, *one, &mut analyst), kinship, "{one} {other}");
+            kinship
+        };
+        pairs.iter().map(&mut of_two).collect()
+    }
 
     #[test]
     fn rules_are_kin_by_the_fields_that_they_name() {
@@ -124,7 +226,8 @@ mod tests {
         let kin = Kin::of(&program, &[0, 1, 2, 3]);
         assert_eq!(kin.of_rule(0), kin.of_rule(1));
         assert!(kin.of_rule(2) != kin.of_rule(3) && kin.of_rule(3) != kin.of_rule(0));
-        assert!(!kin.are_strangers(0, 3) && kin.are_strangers(2, 0) && kin.are_strangers(2, 3));
+        let found = kinships(source, &[(0, 3), (2, 0), (2, 3), (0, 1)]);
+        assert_eq!(found, [Kinship::Close, Kinship::Strangers, Kinship::Strangers, Kinship::Close]);
     }
 
     #[test]
@@ -133,20 +236,39 @@ mod tests {
             if (path matches "/a/.*[.](gif|png)$") { discard(); }
             if (path contains "/b/") { discard(); }
             if (path like "*/c/*" && host == "a") { discard(); }
-            if (path matches "^/d") { discard(); }
             if (path contains "/e/" && path startsWith "/f") { discard(); }
             if (path contains "/b") { discard(); }
             if (path matches "[.](php|asp)$") { discard(); }
             if (path matches "/c/.*[.](gif|png)$") { discard(); }
             if (path like "*.css") { discard(); }
         "#;
-        let program = compile(source, &Targets::Any).expect("it compiles").program;
-        let kin = Kin::of(&program, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
-        assert!(kin.are_strangers(0, 1) && kin.are_strangers(0, 2) && kin.of_rule(0) == kin.of_rule(1));
-        assert!(!kin.are_strangers(0, 3) && !kin.are_strangers(1, 4) && !kin.are_strangers(3, 4));
-        // One is part of the other; the ends are others, and the same.
-        assert!(!kin.are_strangers(1, 5) && !kin.are_strangers(5, 1) && kin.are_strangers(0, 5));
-        assert!(!kin.are_strangers(0, 6) && !kin.are_strangers(6, 8) && !kin.are_strangers(7, 8));
-        assert!(kin.are_strangers(0, 7) && kin.are_strangers(1, 6) && kin.are_strangers(2, 8));
+        let strangers = [(0, 1), (0, 2), (0, 4), (0, 6), (1, 5), (2, 7)];
+        assert_eq!(kinships(source, &strangers), [Kinship::Strangers; 6]);
+        // One is part of the other; what is asked for twice is not known.
+        assert_eq!(kinships(source, &[(1, 4), (1, 3)]), [Kinship::PerhapsStrangers, Kinship::Close]);
+        // The ends are others.
+        assert_eq!(kinships(source, &[(0, 5), (5, 7), (6, 7)]), [Kinship::Apart; 3]);
+    }
+
+    #[test]
+    fn what_needs_other_values_is_apart() {
+        let source = r#"
+            if (path matches "^/[a-z]{2}/one/?$") { discard(); }
+            if (path matches "^/two/(new|[0-9]+)$" && method == "GET") { discard(); }
+            if (path matches "^/[a-z]+/on" && host like "a*") { discard(); }
+            if (lower(path) matches "^/[a-z]{2}/one$") { discard(); }
+            if (path matches "^/two/" || host like "b*") { discard(); }
+            if (header["x"] matches "^a") { discard(); }
+            if (header["x"] matches "^b") { discard(); }
+            if (tls.cipher contains "AES") { discard(); }
+            if (tls.cipher contains "CHACHA") { discard(); }
+            if (tls.cipher like "TLS13_AES*") { discard(); }
+            if (tls.cipher like "TLS13_CHACHA*") { discard(); }
+        "#;
+        let [apart, perhaps, close] = [Kinship::Apart, Kinship::PerhapsStrangers, Kinship::Close];
+        let found = kinships(source, &[(0, 1), (1, 2), (0, 2), (0, 3), (0, 4), (2, 4), (5, 6)]);
+        assert_eq!(found, [apart, apart, perhaps, close, close, close, close]);
+        // No cipher is of both kinds, whatever there would be room for.
+        assert_eq!(kinships(source, &[(7, 8), (9, 10)]), [close, apart]);
     }
 }

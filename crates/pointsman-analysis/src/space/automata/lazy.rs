@@ -14,7 +14,7 @@ use regex_automata::{Anchored, Input};
 const STATES_BYTES_MAX: usize = 8 << 20;
 
 /// As many cells of tables as one takes as much memory as.
-pub(super) const CELLS: usize = STATES_BYTES_MAX / 4;
+pub(super) const CELLS: usize = STATES_BYTES_MAX / size_of::<u16>();
 
 /// A place that is not known.
 pub(super) const LOST: u32 = u32::MAX;
