@@ -29,7 +29,10 @@ if (isCheck) {
 }
 
 // The licences of what is built in ask to be kept with it.
-const licences = ["preact", "uplot"].map((name) => {
+const packages = Object.entries(JSON.parse(readFileSync(join(import.meta.dirname, "package-lock.json"), "utf8")).packages);
+// What is needed to build alone is not built in.
+const builtIn = packages.filter(([path, { dev, optional }]) => path !== "" && !dev && !optional);
+const licences = builtIn.map(([path]) => path.replace("node_modules/", "")).map((name) => {
   const text = readFileSync(join(import.meta.dirname, "node_modules", name, "LICENSE"), "utf8");
   return `${name}\n\n${text.trim()}\n`;
 });

@@ -131,9 +131,13 @@ impl Browser {
         self.call("Input.insertText", json!({"text": text}));
     }
 
-    /// Presses a key, by its name and its number.
+    /// Presses a key, by its name and its number. The name of a letter is the letter.
     pub fn press(&mut self, key: &str, number: u32) {
-        let text = if key == "Enter" { "\r" } else { "" };
+        let text = match key {
+            "Enter" => "\r",
+            letter if letter.len() == 1 => letter,
+            _ => "",
+        };
         for kind in ["keyDown", "keyUp"] {
             let text = if kind == "keyDown" { text } else { "" };
             let event =

@@ -4,20 +4,28 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-CzUBrF0z.js",
+        path: "assets/index-A6yKdib0.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-CzUBrF0z.js"),
-        gzip: include_bytes!("assets/index-CzUBrF0z.js.gz"),
-        brotli: include_bytes!("assets/index-CzUBrF0z.js.br"),
+        plain: include_bytes!("assets/index-A6yKdib0.js"),
+        gzip: include_bytes!("assets/index-A6yKdib0.js.gz"),
+        brotli: include_bytes!("assets/index-A6yKdib0.js.br"),
     },
     File {
-        path: "assets/style-C3XYBFJr.css",
+        path: "assets/page-CwHeOdFy.js",
+        media_type: "text/javascript; charset=utf-8",
+        is_hashed: true,
+        plain: include_bytes!("assets/page-CwHeOdFy.js"),
+        gzip: include_bytes!("assets/page-CwHeOdFy.js.gz"),
+        brotli: include_bytes!("assets/page-CwHeOdFy.js.br"),
+    },
+    File {
+        path: "assets/style-BYIAg2Ut.css",
         media_type: "text/css; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/style-C3XYBFJr.css"),
-        gzip: include_bytes!("assets/style-C3XYBFJr.css.gz"),
-        brotli: include_bytes!("assets/style-C3XYBFJr.css.br"),
+        plain: include_bytes!("assets/style-BYIAg2Ut.css"),
+        gzip: include_bytes!("assets/style-BYIAg2Ut.css.gz"),
+        brotli: include_bytes!("assets/style-BYIAg2Ut.css.br"),
     },
     File {
         path: "icon.svg",

@@ -93,13 +93,17 @@ export class Refusal extends Error {
     detail: string,
     /** What is wrong with a configuration, for people, in lines with carets. */
     readonly text = "",
+    /** Which rules serve instead of those that a change was for. */
+    readonly rulesVersion: string | null = null,
   ) {
     super(detail);
   }
 }
 
-/** How long an answer may take. Changes of a large configuration are read and checked first. */
-const PATIENCE_MS = { GET: 5_000, change: 120_000 };
+/** How long an answer may take. Changes of a large configuration are read and checked first, and rules are compared. */
+export const PATIENCE_MS = { GET: 5_000, change: 120_000 };
+
+export type Method = "PUT" | "POST" | "PATCH" | "DELETE";
 
 export class Api {
   /** Held here alone: what the browser stores could be read later, from its disk or by another page of this host. */
@@ -113,23 +117,27 @@ export class Api {
     return this.#token !== null;
   }
 
-  get<T>(path: string): Promise<T> {
-    return this.#ask("GET", path);
+  get<T>(path: string, patienceMs = PATIENCE_MS.GET): Promise<T> {
+    return this.#ask("GET", path, patienceMs);
   }
 
-  /** A change, under the version of what was looked at where the API wants one. */
-  change<T>(method: "PUT" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown, version?: string): Promise<T> {
-    return this.#ask(method, path, body, version);
+  /**
+   * A change, under the version of what was looked at where the API wants one. A text is sent as it is, anything else as
+   * JSON. Who gives it up by `over` is answered as if the switch were silent.
+   */
+  change<T>(method: Method, path: string, body?: unknown, version?: string, over?: AbortSignal): Promise<T> {
+    return this.#ask(method, path, PATIENCE_MS.change, body, version, over);
   }
 
-  async #ask<T>(method: string, path: string, body?: unknown, version?: string): Promise<T> {
+  async #ask<T>(method: string, path: string, patienceMs: number, body?: unknown, version?: string, over?: AbortSignal): Promise<T> {
     const headers: Record<string, string> = {};
     if (this.#token !== null) headers["Authorization"] = `Bearer ${this.#token}`;
-    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (body !== undefined) headers["Content-Type"] = typeof body === "string" ? "text/plain" : "application/json";
     if (version !== undefined) headers["If-Match"] = `"${version}"`;
     const request: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
-    if (body !== undefined) request.body = JSON.stringify(body);
-    request.signal = AbortSignal.timeout(method === "GET" ? PATIENCE_MS.GET : PATIENCE_MS.change);
+    if (body !== undefined) request.body = typeof body === "string" ? body : JSON.stringify(body);
+    const patience = AbortSignal.timeout(patienceMs);
+    request.signal = over ? AbortSignal.any([over, patience]) : patience;
     let answer: Response;
     try {
       answer = await fetch(`../api/v1/${path}`, request);
@@ -138,7 +146,8 @@ export class Api {
     }
     const said = await answer.json().catch(() => null);
     if (!answer.ok) {
-      throw new Refusal(answer.status, said?.detail ?? `the switch answered ${answer.status}`, said?.text ?? "");
+      const detail = said?.detail ?? `the switch answered ${answer.status}`;
+      throw new Refusal(answer.status, detail, said?.text ?? "", said?.rules_version ?? null);
     }
     if (said === null) throw new Refusal(answer.status, "what answers there is not the switch");
     return said as T;

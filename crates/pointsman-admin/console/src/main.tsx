@@ -3,6 +3,7 @@
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import "./live/page.css";
+import "./rules/page.css";
 import "./servers/page.css";
 import "./bench/page.css";
 
@@ -12,6 +13,7 @@ import { BenchPage } from "./bench/page";
 import { age, clock } from "./figures";
 import { type Watching, useLooks } from "./looks";
 import { LivePage } from "./live/page";
+import { RulesPage } from "./rules/lazy";
 import { ServersPage } from "./servers/page";
 import { useSession } from "./session";
 import { Gate, WhoLooks } from "./sign-in";
@@ -19,6 +21,7 @@ import { Gate, WhoLooks } from "./sign-in";
 /** `isKept`: what it shows is from elsewhere, and as good where the switch is silent. */
 const PAGES = [
   { hash: "#/live", name: "Live", page: LivePage, isKept: false },
+  { hash: "#/rules", name: "Rules", page: RulesPage, isKept: false },
   { hash: "#/servers", name: "Servers", page: ServersPage, isKept: false },
   { hash: "#/bench", name: "Bench", page: BenchPage, isKept: true },
 ];

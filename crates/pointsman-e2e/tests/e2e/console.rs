@@ -2,6 +2,7 @@
 
 mod bench;
 mod pictures;
+pub(crate) mod rules;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -84,7 +85,7 @@ fn sign_in(browser: &mut Browser, token: &str) {
     browser.press(ENTER.0, ENTER.1);
 }
 
-fn sign_in_well(browser: &mut Browser) {
+pub(crate) fn sign_in_well(browser: &mut Browser) {
     sign_in(browser, ADMIN_TOKEN);
     browser.wait_until("document.querySelector('.who').textContent.includes('deploy may change')");
 }

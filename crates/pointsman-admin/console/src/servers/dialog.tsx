@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Refusal, Server } from "../api";
+import { Lines } from "../notice";
 import type { Change } from "./page";
 
 /** What is asked of somebody before it is done. */
@@ -65,15 +66,6 @@ interface Said {
 function whyNot({ status, message, text }: Refusal): Said {
   if (status === 412) return { text: "not done: the configuration has been changed meanwhile. Cancel, look again, and do it anew." };
   return { text: `not done: ${message}`, lines: text.trimEnd() };
-}
-
-/** Lines as the switch has written them, with carets below what they are about. */
-export function Lines({ text }: { text: string }) {
-  return (
-    <pre class="lines" tabIndex={0}>
-      {text}
-    </pre>
-  );
 }
 
 interface FormOf {

@@ -1,24 +1,15 @@
 // Servers: how they stand, and what is done to them by hand.
 
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useRef, useState } from "preact/hooks";
 import type { Access, Changed, Pool, Server } from "../api";
 import { age, rate } from "../figures";
 import { StateMark } from "../live/page";
 import type { Watching } from "../looks";
+import { Notice, type Said } from "../notice";
 import type { Session } from "../session";
 import { key, ratesNow } from "../traffic";
-import { type Asked, type Draft, Lines, ServerDialog } from "./dialog";
+import { type Asked, type Draft, ServerDialog } from "./dialog";
 import { usePools } from "./pools";
-
-/** How long it is told that something went well. */
-const GOOD_NEWS_MS = 8_000;
-
-interface Said {
-  text: string;
-  /** What the switch has to say of the configuration. */
-  lines?: string;
-  isBad: boolean;
-}
 
 export function ServersPage({ session, watching }: { session: Session; watching: Watching }) {
   const { pools, trouble, again } = usePools(session);
@@ -101,30 +92,6 @@ function whatIsMissing(access: Access | null): string {
   if (access?.takes.includes("token")) return "Sign in to drain, add and remove servers.";
   if (access?.takes.includes("certificate")) return "To drain, add and remove servers show a client certificate.";
   return "Nothing can be changed from here: the configuration has neither `token_file` nor `client_ca` in `[admin]`.";
-}
-
-/** What came of the last change, where it moves nothing. Bad news stay until they are put away. */
-function Notice({ said, forget }: { said: Said | null; forget: () => void }) {
-  useEffect(() => {
-    if (!said || said.isBad) return;
-    const timer = setTimeout(forget, GOOD_NEWS_MS);
-    return () => clearTimeout(timer);
-  }, [said, forget]);
-  return (
-    <div class="notice" role="status" data-mood={said?.isBad ? "bad" : undefined}>
-      {said && (
-        <>
-          <div>
-            <p>{said.text}</p>
-            {said.lines && <Lines text={said.lines} />}
-          </div>
-          <button type="button" aria-label="Put the notice away" onClick={forget}>
-            ✕
-          </button>
-        </>
-      )}
-    </div>
-  );
 }
 
 interface TableOf {

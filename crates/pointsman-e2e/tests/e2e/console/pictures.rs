@@ -10,16 +10,15 @@ use pointsman_e2e::{
 };
 
 use super::bench::{RUNS, choose, kept};
-use super::sign_in_well;
+use super::{click, sign_in_well};
 
-const RULES: &str = r#"
-    moved: if (path under "/old") { redirect(308, "/catalogue"); }
-    inside: if (path under "/admin") { reject(403, "inside only"); }
-    images: if (path matches "\.(gif|jpe?g|png)$") { routeTo(images); }
-    gold: if (cookie["customer"] == "gold") { routeTo(fast); }
-    api: if (path under "/api") { routeTo(split(80: standard, 20: trial)); }
-    cart: if (path under "/cart") { routeTo(standard, STICKY_ON_COOKIE); }
-    else: routeTo(standard);"#;
+const RULES: &str = r#"moved: if (path under "/old") { redirect(308, "/catalogue"); }
+inside: if (path under "/admin") { reject(403, "inside only"); }
+images: if (path matches "\.(gif|jpe?g|png)$") { routeTo(images); }
+gold: if (cookie["customer"] == "gold") { routeTo(fast); }
+api: if (path under "/api") { routeTo(split(80: standard, 20: trial)); }
+cart: if (path under "/cart") { routeTo(standard, STICKY_ON_COOKIE); }
+else: routeTo(standard);"#;
 /// What is asked for, in turn, as a target and what of a cookie is shown.
 const ASKED: [(&str, &str); 16] = [
     ("/", ""),
@@ -57,6 +56,13 @@ const SIGHTS: &[Sight] = &[
     Sight {
         page: "live",
         there: "document.querySelector('.spot[data-name=next1] .figure')?.textContent > '0'",
+        ..USUAL
+    },
+    // What shows that one rule conflicts with another is tried out.
+    Sight {
+        page: "rules",
+        arrange: |browser| click(browser, "[data-severity=warning] .witness"),
+        there: "document.querySelector('.decision')?.dataset.rule === 'images' && !document.querySelector('[data-looking]')",
         ..USUAL
     },
     Sight { page: "servers", there: "document.querySelectorAll('tr[data-server]').length === 7", ..USUAL },

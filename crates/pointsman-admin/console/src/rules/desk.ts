@@ -1,0 +1,278 @@
+// What somebody does with the rules of a listener. It is kept while another page is looked at: unsaved text, too.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Refusal } from "../api";
+import type { Said } from "../notice";
+import type { Session } from "../session";
+import { asked, type Checked, type Finding, ofListener, type Rules, type Vocabulary } from "./calls";
+import { type Placed, RulesEditor, rangeOf } from "./editor";
+import { Review } from "./review";
+import { Trial } from "./trial";
+
+/** How long nobody types before what was typed is looked at. */
+const PAUSE_MS = 250;
+/** How long the switch looks at what was changed, and at all rules. */
+const WITHIN_MS = { changed: 1_000, all: 8_000 };
+const desks = new Map<string, Desk>();
+
+/** Asks before the tab is closed. Within the console the text is kept. */
+addEventListener("beforeunload", (event) => {
+  if ([...desks.values()].some((desk) => desk.isChanged)) event.preventDefault();
+});
+
+/** The desk of a listener; null until its rules have come. */
+export function useDesk(session: Session, listener: string | null): { desk: Desk | null; trouble: string | null } {
+  const [, again] = useState(0);
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const { api, refused } = session;
+  const desk = listener === null ? null : (desks.get(listener) ?? null);
+  useEffect(() => {
+    if (listener === null || desks.has(listener)) return;
+    let isOver = false;
+    setTrouble(null);
+    const load = async () => {
+      const both = [api.get<Rules>(ofListener(listener, "rules")), api.get<Vocabulary>(ofListener(listener, "vocabulary"))] as const;
+      const [rules, vocabulary] = await Promise.all(both);
+      if (!desks.has(listener)) desks.set(listener, new Desk(rules, vocabulary, session));
+      if (!isOver) again((count) => count + 1);
+    };
+    load().catch((error: Error) => {
+      if (isOver) return;
+      setTrouble(error.message);
+      refused(error);
+    });
+    return () => void (isOver = true);
+  }, [api, listener]);
+  useEffect(() => desk?.listen(() => again((count) => count + 1)), [desk]);
+  useEffect(() => desk?.attend(session), [desk, session]);
+  return { desk, trouble };
+}
+
+export class Desk {
+  /** From which the text began. */
+  rules: Rules;
+  readonly editor: RulesEditor;
+  readonly trial = new Trial(this);
+  isChanged = false;
+  /** Otherwise connections are decided, which have no request. */
+  readsRequests = true;
+  /** Somebody else's rules that serve by now. */
+  newer: string | null = null;
+  review: Review | null = null;
+  /** What came of what was done last. */
+  said: Said | null = null;
+  /** What is looked at now, and what came of the last look. */
+  looking: "changed" | "all" | null = null;
+  checked: Checked | null = null;
+  checkTrouble: string | null = null;
+  session: Session;
+  #base;
+  /** What was found in the text that the editor began from. */
+  #found: Placed[] | null = null;
+  #pause = 0;
+  #over: AbortController | null = null;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(rules: Rules, vocabulary: Vocabulary, session: Session) {
+    this.rules = rules;
+    this.session = session;
+    this.editor = new RulesEditor(rules.listener, rules.text, vocabulary, {
+      changed: () => this.#typed(),
+      format: () => void this.format(),
+      publish: () => this.startReview(),
+      tryOut: (finding) => this.tryOut(finding),
+    });
+    this.#base = this.editor.doc;
+    this.attend(session);
+    void this.check("all");
+  }
+
+  get mayChange(): boolean {
+    return this.session.access?.may === "change";
+  }
+
+  /** Who looks now. */
+  attend(session: Session) {
+    const could = this.mayChange;
+    this.session = session;
+    this.editor.freeze(!this.mayChange || this.review !== null);
+    if (!could && this.mayChange && this.checked === null) void this.check("all");
+  }
+
+  listen(heard: () => void): () => void {
+    this.#listeners.add(heard);
+    return () => void this.#listeners.delete(heard);
+  }
+
+  tell() {
+    for (const heard of this.#listeners) heard();
+  }
+
+  say(text: string, lines = "", isBad = false) {
+    this.said = { text, isBad, ...(lines.trim() === "" ? {} : { lines: lines.trimEnd() }) };
+    this.tell();
+  }
+
+  /** Why something was not done. */
+  refused(error: unknown) {
+    const refusal = error as Refusal;
+    this.session.refused(refusal);
+    if (refusal.status === 412) this.newer = refusal.rulesVersion ?? "";
+    else this.say(`not done: ${refusal.message}`, refusal.text, true);
+    this.tell();
+  }
+
+  /** Looks at what was changed, or at everything. Only the newest look counts. */
+  async check(about: "changed" | "all") {
+    this.#over?.abort();
+    if (!this.mayChange) return;
+    const over = (this.#over = new AbortController());
+    const { doc } = this.editor;
+    this.looking = about;
+    this.tell();
+    const query = `rules/check?about=${about}&within_ms=${WITHIN_MS[about]}&${asked("check")}`;
+    try {
+      const path = ofListener(this.rules.listener, query);
+      const checked = await this.session.api.change<Checked>("POST", path, this.editor.text, undefined, over.signal);
+      // Who types on is told of what stands there then.
+      if (this.#over !== over || doc !== this.editor.doc) return;
+      this.#show(checked, about);
+      this.checkTrouble = null;
+    } catch (error) {
+      if (this.#over !== over) return;
+      this.checkTrouble = (error as Error).message;
+      this.session.refused(error as Error);
+    }
+    this.looking = null;
+    this.tell();
+  }
+
+  async format() {
+    if (!this.mayChange || this.review) return;
+    const { doc } = this.editor;
+    try {
+      const path = ofListener(this.rules.listener, `rules/format?${asked("format")}`);
+      const formatted = await this.session.api.change<{ text: string; is_changed: boolean }>("POST", path, this.editor.text);
+      if (doc !== this.editor.doc) return;
+      this.editor.replace(formatted.text);
+      this.say(formatted.is_changed ? "formatted" : "it is in its form");
+    } catch (error) {
+      this.refused(error);
+    }
+  }
+
+  /** The request that shows a finding, to be tried out. */
+  tryOut(finding: Finding) {
+    if (!finding.witness) return;
+    this.trial.take(finding.witness);
+    void this.trial.run();
+  }
+
+  startReview() {
+    if (!this.mayChange || this.review || !this.isChanged) return;
+    this.review = new Review(this);
+    this.editor.freeze(true);
+    this.tell();
+  }
+
+  endReview() {
+    this.review = null;
+    this.editor.freeze(!this.mayChange);
+    this.tell();
+  }
+
+  /** Other rules serve than the text began from: whoever has changed nothing gets them, others are told. */
+  async notice(version: string) {
+    if (version === this.rules.rules_version || version === this.newer) return;
+    if (this.isChanged || this.review) this.newer = version;
+    else await this.#begin(true);
+    this.tell();
+  }
+
+  /** The text stays, and what it changes is said of the rules that serve now. */
+  async goOnFromTheirs() {
+    await this.#begin(false);
+    if (this.review) this.endReview();
+    await this.check("changed");
+  }
+
+  /** The text goes; it can be undone in the editor. */
+  async takeTheirs() {
+    if (this.review) this.endReview();
+    await this.#begin(true);
+  }
+
+  /** Back to what the text began from. */
+  revert() {
+    this.editor.replace(this.editor.textOf(this.#base));
+  }
+
+  /** What was written serves. */
+  async published(version: string) {
+    this.endReview();
+    this.rules = { ...this.rules, rules_version: version };
+    this.#base = this.editor.doc;
+    [this.isChanged, this.newer] = [false, null];
+    await this.check("all");
+  }
+
+  async #begin(isTaken: boolean) {
+    try {
+      this.rules = await this.session.api.get<Rules>(ofListener(this.rules.listener, "rules"));
+    } catch (error) {
+      return this.refused(error);
+    }
+    this.newer = null;
+    this.#found = null;
+    if (isTaken) this.editor.replace(this.rules.text);
+    this.#base = isTaken ? this.editor.doc : this.editor.view.state.toText(this.rules.text);
+    this.isChanged = !this.editor.doc.eq(this.#base);
+    this.tell();
+    if (isTaken) await this.check("all");
+  }
+
+  #typed() {
+    const was = this.isChanged;
+    this.isChanged = !this.editor.doc.eq(this.#base);
+    this.trial.forget();
+    if (was !== this.isChanged) this.tell();
+    clearTimeout(this.#pause);
+    this.#pause = window.setTimeout(() => this.#paused(), PAUSE_MS);
+  }
+
+  #paused() {
+    if (this.isChanged || this.#found === null) return void this.check(this.isChanged ? "changed" : "all");
+    this.#over?.abort();
+    this.#over = this.looking = null;
+    this.#place(this.#found);
+    this.tell();
+  }
+
+  #show(checked: Checked, about: "changed" | "all") {
+    this.checked = checked;
+    const { doc } = this.editor;
+    const found = checked.findings.map((finding) => ({ finding, ...rangeOf(doc, finding.span), isTouched: false }));
+    if (about === "all") {
+      if (!this.isChanged) this.#found = found;
+      return this.#place(found);
+    }
+    const looked = new Set(checked.changed);
+    const isOld = ({ finding, isTouched }: Placed) =>
+      !isTouched &&
+      finding.code !== "invalid" &&
+      !(checked.compiles && looked.size > 0 && finding.code === "gap") &&
+      ![finding.rule, ...finding.others].some((rule) => rule !== null && looked.has(rule)) &&
+      !found.some((other) => isSame(other.finding, finding));
+    this.#place([...found, ...this.editor.findings.filter(isOld)]);
+  }
+
+  #place(placed: Placed[]) {
+    this.editor.show(
+      [...placed].sort((a, b) => a.from - b.from),
+      (finding) => this.tryOut(finding),
+    );
+  }
+}
+
+const isSame = (one: Finding, other: Finding) =>
+  one.code === other.code && one.rule === other.rule && one.message === other.message;

@@ -1,0 +1,190 @@
+// Which rules have served since the start: who, when, why, what was otherwise, and the way back.
+
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { PATIENCE_MS, type Refusal } from "../api";
+import { useEvery } from "../every";
+import type { Compared, Published, Version } from "./calls";
+import type { Desk } from "./desk";
+import { Difference } from "./difference";
+
+const EVERY_MS = 3_000;
+
+export function History({ desk }: { desk: Desk }) {
+  const versions = useVersions(desk);
+  const [compared, setCompared] = useState<{ n: number; found: Compared | null } | null>(null);
+  const [asked, setAsked] = useState<Version | null>(null);
+  const compare = async ({ n }: Version) => {
+    setCompared({ n, found: null });
+    try {
+      const found = await desk.session.api.get<Compared>(`versions/${n}/diff`, PATIENCE_MS.change);
+      setCompared((now) => (now?.n === n ? { n, found } : now));
+    } catch (error) {
+      setCompared(null);
+      desk.refused(error);
+    }
+  };
+  const open = async ({ n }: Version) => {
+    try {
+      const { text } = await desk.session.api.get<{ text: string }>(`versions/${n}`);
+      desk.editor.replace(text);
+    } catch (error) {
+      desk.refused(error);
+    }
+  };
+  if (versions.length === 0) return null;
+  return (
+    <section aria-labelledby="history">
+      <h2 id="history" tabIndex={-1}>
+        History
+      </h2>
+      <div class="scroll" role="region" aria-label="Rules that have served" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col" class="n">
+                Version
+              </th>
+              <th scope="col">When</th>
+              <th scope="col">Who</th>
+              <th scope="col">Why</th>
+              <th scope="col" class="n">
+                Bytes
+              </th>
+              <th scope="col">
+                <span class="unseen">Look and change</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {versions.map((version) => (
+              <tr key={version.n} data-version={version.n} data-serves={version.serves ? "" : undefined}>
+                <th scope="row" class="n">
+                  {version.n}
+                </th>
+                <td>{version.when}</td>
+                <td>{version.who}</td>
+                <td>{version.why}</td>
+                <td class="n">{version.bytes.toLocaleString("en")}</td>
+                <td class="n">
+                  {version.serves ? (
+                    <span class="state" data-state="up">
+                      serves
+                    </span>
+                  ) : (
+                    <Acts {...{ desk, version, compare, open, ask: setAsked }} />
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {compared && (
+        <>
+          <h3>What version {compared.n} decides otherwise than what serves</h3>
+          {compared.found ? <Difference desk={desk} compared={compared.found} names={["Serves now", `Version ${compared.n}`]} /> : <p role="status">comparing…</p>}
+        </>
+      )}
+      {asked && <RollBack key={asked.n} desk={desk} version={asked} onDone={() => setAsked(null)} />}
+    </section>
+  );
+}
+
+interface ActsOf {
+  desk: Desk;
+  version: Version;
+  compare: (version: Version) => void;
+  open: (version: Version) => void;
+  ask: (version: Version) => void;
+}
+
+function Acts({ desk, version, compare, open, ask }: ActsOf) {
+  const isOpen = desk.mayChange && desk.review === null;
+  return (
+    <span class="acts">
+      <button type="button" aria-label={`Difference of version ${version.n}`} onClick={() => compare(version)}>
+        Difference
+      </button>
+      {desk.mayChange && (
+        <>
+          <button type="button" aria-label={`Version ${version.n} into the editor`} disabled={!isOpen} onClick={() => open(version)}>
+            Into the editor
+          </button>
+          <button type="button" aria-label={`Roll back to version ${version.n}`} disabled={!isOpen} onClick={() => ask(version)}>
+            Roll back
+          </button>
+        </>
+      )}
+    </span>
+  );
+}
+
+/** Those of the same file, as they are now. */
+function useVersions(desk: Desk): Version[] {
+  const [versions, setVersions] = useState<Version[]>([]);
+  const { file, rules_version } = desk.rules;
+  const { api } = desk.session;
+  const again = useCallback(
+    async (isWanted: () => boolean) => {
+      try {
+        const { versions } = await api.get<{ versions: Version[] }>("versions");
+        if (isWanted()) setVersions(versions.filter((version) => version.file === file));
+      } catch (error) {
+        // The bar says that nothing comes.
+        if (isWanted()) desk.session.refused(error as Error);
+      }
+    },
+    // Looked at anew where other rules serve.
+    [api, desk, file, rules_version],
+  );
+  useEvery(EVERY_MS, again);
+  return versions;
+}
+
+function RollBack({ desk, version, onDone }: { desk: Desk; version: Version; onDone: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [why, setWhy] = useState("");
+  const [said, setSaid] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    try {
+      const query = why.trim() === "" ? "" : `?why=${encodeURIComponent(why.trim())}`;
+      const published = await desk.session.api.change<Published>("POST", `versions/${version.n}/restore${query}`);
+      dialog.current?.close();
+      desk.say(`version ${version.n} serves again, as generation ${published.generation}`, published.text);
+      await desk.notice(published.rules_version);
+    } catch (error) {
+      setSaid(`not done: ${(error as Refusal).message}`);
+      desk.session.refused(error as Error);
+      setBusy(false);
+    }
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby="roll-title" onClose={onDone}>
+      <h2 id="roll-title">Roll back to version {version.n}</h2>
+      <form class="fields" onSubmit={submit}>
+        <p>
+          The rules of {version.when} ({version.why}) serve again, whatever serves now.
+          {desk.isChanged && " What stands in the editor is kept."}
+        </p>
+        <label for="roll-why">Why</label>
+        <input id="roll-why" autofocus maxLength={180} value={why} onInput={(event) => setWhy(event.currentTarget.value)} />
+        <div class="said" role="alert">
+          {said}
+        </div>
+        <div class="buttons">
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+          <button type="submit" class="main" aria-disabled={isBusy}>
+            Roll back
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,67 @@
+// What the editor looks like: the colours are those of the page, whose variables reach into it.
+
+import { EditorView } from "@codemirror/view";
+
+const wavy = (colour: string) => ({
+  // The library draws the line as a picture that stands in the style: the policy of the listener lets none in.
+  backgroundImage: "none",
+  textDecoration: `underline wavy var(${colour})`,
+  textDecorationSkipInk: "none",
+  textUnderlineOffset: "3px",
+});
+
+export const looks = EditorView.theme({
+  "&": { minHeight: "12rem", maxHeight: "min(66vh, 44rem)", color: "var(--ink)", backgroundColor: "var(--sheet)", fontSize: "13px" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-1px" },
+  ".cm-scroller": { minHeight: "12rem", overflow: "auto", fontFamily: "var(--mono)", lineHeight: "1.5" },
+  ".cm-content": { caretColor: "var(--ink)", padding: "6px 0" },
+  ".cm-gutters": { color: "var(--quiet)", backgroundColor: "var(--ground)", border: "0", borderRight: "1px solid var(--rule)" },
+  ".cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--ground) 60%, transparent)" },
+  ".cm-activeLineGutter": { color: "var(--ink)", backgroundColor: "var(--rule)" },
+  ".cm-content ::selection, .cm-content::selection": { color: "var(--ink)", backgroundColor: "var(--way)" },
+  ".cm-selectionMatch": { backgroundColor: "color-mix(in srgb, var(--way) 45%, transparent)" },
+  "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--way)", outline: "none" },
+  "&.cm-focused .cm-nonmatchingBracket": { backgroundColor: "transparent", color: "var(--bad)" },
+  ".decided": { backgroundColor: "color-mix(in srgb, var(--good) 9%, transparent)", boxShadow: "inset 4px 0 var(--good)" },
+  ".cm-lintRange-error": wavy("--bad"),
+  ".cm-lintRange-warning": wavy("--warn"),
+  ".cm-lintRange-info": { ...wavy("--quiet"), textDecorationStyle: "dotted" },
+  ".cm-lintRange-active": { backgroundColor: "color-mix(in srgb, var(--way) 45%, transparent)" },
+  ".cm-lintPoint::after": { borderBottomColor: "var(--bad)" },
+  ".cm-tooltip": {
+    color: "var(--ink)",
+    backgroundColor: "var(--sheet)",
+    border: "1px solid var(--edge)",
+    borderRadius: "4px",
+    boxShadow: "0 2px 10px rgb(0 0 0 / 20%)",
+    maxWidth: "min(40rem, 92vw)",
+  },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", maxHeight: "16em" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "2px 8px" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { color: "var(--on-accent)", background: "var(--accent)" },
+  ".cm-completionDetail": { fontStyle: "normal", opacity: "0.8" },
+  ".cm-completionInfo": { maxWidth: "24rem", padding: "6px 10px", font: "13px/1.4 system-ui, sans-serif", whiteSpace: "pre-wrap" },
+  ".cm-diagnostic": { padding: "6px 10px", borderLeft: "4px solid var(--quiet)", font: "13px/1.4 system-ui, sans-serif", whiteSpace: "normal" },
+  ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
+  ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
+  ".cm-diagnostic-info": { borderLeftColor: "var(--quiet)" },
+  ".told p": { margin: "0 0 4px", whiteSpace: "pre-wrap" },
+  ".cm-diagnosticAction": {
+    margin: "0",
+    padding: "2px 8px",
+    font: "inherit",
+    color: "var(--on-accent)",
+    backgroundColor: "var(--accent)",
+    borderRadius: "3px",
+  },
+  ".cm-diagnosticSource": { display: "none" },
+  ".cm-panels": { color: "var(--ink)", backgroundColor: "var(--ground)" },
+  ".cm-panels.cm-panels-top": { borderBottom: "1px solid var(--rule)" },
+  ".cm-panel.cm-search": { padding: "6px 10px", font: "13px system-ui, sans-serif" },
+  ".cm-panel.cm-search [name=close]": { color: "var(--ink)", fontSize: "16px", padding: "0 6px" },
+  ".cm-textfield": { color: "inherit", backgroundColor: "var(--sheet)", border: "1px solid var(--edge)", borderRadius: "3px" },
+  ".cm-button": { color: "inherit", backgroundColor: "var(--sheet)", backgroundImage: "none", border: "1px solid var(--edge)", borderRadius: "3px" },
+  ".cm-searchMatch": { backgroundColor: "color-mix(in srgb, var(--warn) 30%, transparent)" },
+  ".cm-searchMatch-selected": { backgroundColor: "color-mix(in srgb, var(--warn) 60%, transparent)" },
+  ".cm-specialChar": { color: "var(--bad)" },
+});

@@ -1,0 +1,103 @@
+// The way from a text to what serves: what it decides otherwise, what it would have decided beside, and the change itself.
+
+import type { Refusal } from "../api";
+import { type Compared, type DryRun, ofListener, type Published } from "./calls";
+import type { Desk } from "./desk";
+
+export class Review {
+  readonly text: string;
+  compared: Compared | null = null;
+  dryRun: DryRun | null = null;
+  /** Why a step was not done. */
+  trouble: { text: string; lines: string } | null = null;
+  isBusy = false;
+  readonly #desk: Desk;
+  readonly #version: string;
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+    this.text = desk.editor.text;
+    this.#version = desk.rules.rules_version;
+    void this.compare();
+  }
+
+  get isRunning(): boolean {
+    return this.dryRun?.state === "running";
+  }
+
+  /** Compares with what the text began from: where something else serves by now the switch says so. */
+  async compare() {
+    await this.#try(async () => {
+      const path = ofListener(this.#desk.rules.listener, "rules?dry_run=true");
+      this.compared = await this.#api.change<Compared>("PUT", path, this.text, this.#version);
+    });
+  }
+
+  async startDryRun(seconds: number) {
+    await this.#try(async () => {
+      const path = ofListener(this.#desk.rules.listener, `rules/dry-run?seconds=${seconds}&why=${encodeURIComponent("before it is published")}`);
+      this.dryRun = await this.#api.change<DryRun>("POST", path, this.text);
+    });
+  }
+
+  /** How it stands. Where another one has begun this one has ended. */
+  async look() {
+    const before = this.dryRun;
+    if (before?.state !== "running") return;
+    try {
+      const now = await this.#api.get<DryRun>("dry-run");
+      if (this.dryRun !== before) return;
+      this.dryRun = now.n === before.n ? now : { ...before, state: "ended", ended_by: "another one" };
+    } catch (error) {
+      // The bar says where the switch does not answer; the next look may.
+      this.#desk.session.refused(error as Error);
+    }
+    this.#desk.tell();
+  }
+
+  async stopDryRun() {
+    const { dryRun } = this;
+    if (!dryRun) return;
+    await this.#try(async () => {
+      this.dryRun = await this.#api.change<DryRun>("DELETE", "dry-run", undefined, String(dryRun.n));
+    });
+  }
+
+  async publish(why: string) {
+    const published = await this.#try(() => {
+      const query = why === "" ? "rules" : `rules?why=${encodeURIComponent(why)}`;
+      return this.#api.change<Published>("PUT", ofListener(this.#desk.rules.listener, query), this.text, this.#version);
+    });
+    if (!published) return;
+    this.#desk.say(`published: the rules serve as generation ${published.generation}`, published.text);
+    await this.#desk.published(published.rules_version);
+  }
+
+  /** Back to the editor. A dry-run that goes on is told to end. */
+  async end() {
+    if (this.isRunning) await this.stopDryRun();
+    this.#desk.endReview();
+  }
+
+  get #api() {
+    return this.#desk.session.api;
+  }
+
+  async #try<T>(step: () => Promise<T>): Promise<T | null> {
+    if (this.isBusy) return null;
+    [this.isBusy, this.trouble] = [true, null];
+    this.#desk.tell();
+    let done: T | null = null;
+    try {
+      done = await step();
+    } catch (error) {
+      const { status, message, text } = error as Refusal;
+      if (status === 412) this.#desk.refused(error);
+      else this.#desk.session.refused(error as Error);
+      this.trouble = { text: status === 412 ? "not done: other rules serve by now" : `not done: ${message}`, lines: text.trimEnd() };
+    }
+    this.isBusy = false;
+    this.#desk.tell();
+    return done;
+  }
+}
