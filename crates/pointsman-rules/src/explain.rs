@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::generated::{MadeUpSubject, programs, subjects};
     use crate::subject::OwnedValue;
-    use crate::{Block, DecidedBy, OnUnknown, Op, Over, Rule, Truths};
+    use crate::{Block, DecidedBy, OnUnknown, Op, Over, Rule, Targets, Truths, compile};
 
     fn equals(start: u32, literal: &str) -> Condition {
         Condition::Test(Test {
@@ -240,6 +240,28 @@ mod tests {
         check(not(equals(1, "a")), Some((1, Truth::True)));
         check(not(Condition::Or(vec![equals(1, "b"), equals(2, "a")])), Some((2, Truth::True)));
         check(not(Condition::Always), None);
+    }
+
+    #[test]
+    fn all_tests_are_told_up_to_a_limit() {
+        let many = |number: usize| {
+            let tests = (0..number)
+                .map(|n| if n == 1 { "host == \"a\"".to_owned() } else { format!("host == \"{n}\"") });
+            format!("R1: if ({}) {{ reject(); }}", tests.collect::<Vec<_>>().join(" || "))
+        };
+        let subject = MadeUpSubject::of(Field::Host, OwnedValue::Text((*b"a").into()));
+        for (number, left_out) in [(2, 0), (SHOWN_TESTS_MAX, 0), (SHOWN_TESTS_MAX + 7, 7)] {
+            let source = many(number);
+            let program = compile(&source, &Targets::Any).expect("rules").program;
+            let explanation = program.explain(&subject);
+            let (seen, more) = explanation.visited[0].seen(&program, &subject);
+            assert_eq!((seen.len(), more), (number - left_out, left_out));
+            // Behind the one that is true, too.
+            let results: Vec<_> = seen.iter().take(3).map(|seen| seen.result == Truth::True).collect();
+            assert_eq!(results, [false, true, false][..results.len()]);
+            assert_eq!(seen[1].span.of(&source), "host == \"a\"");
+            assert!(seen.iter().all(|seen| seen.values == [ShownValue::Text("a".to_owned())]));
+        }
     }
 
     #[test]
