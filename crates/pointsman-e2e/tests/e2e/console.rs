@@ -1,6 +1,7 @@
 //! The console, in a browser: it shows what the switch does, changes what its user may change, and is usable by everybody.
 
 mod bench;
+mod crowded;
 mod pictures;
 pub(crate) mod rules;
 

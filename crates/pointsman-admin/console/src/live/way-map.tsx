@@ -53,7 +53,7 @@ function SpotDrawn({ spot }: { spot: Spot }) {
   const figure = rate(spot.rate);
   // What does not fit is cut here: a text of SVG is not.
   const room = Math.floor((spot.width - 22 - 6.6 * (figure.length + (errors ? errors.length + 1 : 0))) / 6.6);
-  const name = spot.name.length > room ? `${spot.name.slice(0, Math.max(1, room - 1))}…` : spot.name;
+  const name = cut(spot.name, room);
   return (
     <g class="spot" data-kind={spot.kind} data-state={spot.state ?? undefined} data-name={spot.name}>
       <title>{[spot.name, spot.stateWords, `${figure} / s`, errors].filter(Boolean).join(", ")}</title>
@@ -68,6 +68,14 @@ function SpotDrawn({ spot }: { spot: Spot }) {
       </text>
     </g>
   );
+}
+
+/** In its middle: names of a kind often begin alike, and their ends tell them apart. */
+function cut(name: string, room: number): string {
+  const letters = [...name];
+  if (letters.length <= room) return name;
+  const kept = Math.max(2, room - 1);
+  return `${letters.slice(0, Math.ceil(kept / 2)).join("")}…${letters.slice(-Math.floor(kept / 2)).join("")}`;
 }
 
 function curve({ from, to }: Line): string {
