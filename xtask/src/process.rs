@@ -1,5 +1,7 @@
 //! A process that a command starts: with a log, told by signals, and gone when we are.
 
+mod ending;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::net::TcpStream;
@@ -83,9 +85,9 @@ impl Process {
     }
 
     pub(crate) fn expect_running(&mut self) -> Result<()> {
-        match self.child.try_wait() {
-            Ok(None) => Ok(()),
-            _ => Err(Failure::new(format!("{} ended:\n{}", self.name, self.said()))),
+        match self.ended() {
+            None => Ok(()),
+            Some(_) => Err(Failure::new(format!("{} ended:\n{}", self.name, self.said()))),
         }
     }
 
@@ -97,12 +99,20 @@ impl Process {
     pub(crate) fn wait_for_exit(&mut self, longest: Duration) -> Option<ExitStatus> {
         let started = Instant::now();
         while started.elapsed() < longest {
-            if let Ok(Some(status)) = self.child.try_wait() {
+            if let Some(status) = self.ended() {
                 return Some(status);
             }
             std::thread::sleep(LOOK_EVERY);
         }
         None
+    }
+
+    /// How it ended, if it has. Its number may be another's then.
+    fn ended(&mut self) -> Option<ExitStatus> {
+        let mut running = ending::running();
+        let status = self.child.try_wait().ok().flatten()?;
+        running.remove(&self.child.id());
+        Some(status)
     }
 
     fn wait_until<T>(&mut self, look: impl Fn(&Self) -> Option<T>) -> Result<T> {
@@ -111,7 +121,7 @@ impl Process {
             if let Some(seen) = look(self) {
                 return Ok(seen);
             }
-            if let Ok(Some(status)) = self.child.try_wait() {
+            if let Some(status) = self.ended() {
                 return Err(Failure::new(format!("{} ended: {status}\n{}", self.name, self.said())));
             }
             std::thread::sleep(LOOK_EVERY);
@@ -125,23 +135,29 @@ impl Start<'_> {
         File::create(self.log).because(|| format!("cannot write `{}`", self.log.display()))
     }
 
-    /// Errors go to the end of the log. The kernel kills the process when this thread ends, however that
-    /// comes about.
+    /// Errors go to the end of the log. The kernel kills the process when this thread ends, however that comes about; what it
+    /// forgets that of, a signal to us ends as well.
     fn spawn(&self, through: &[OsString], input: Stdio, output: Stdio) -> Result<Process> {
         let errors = File::options().append(true).create(true).open(self.log);
         let errors = errors.because(|| format!("cannot write `{}`", self.log.display()))?;
         let mut command = Command::new(located("setpriv")?);
         command.args(["--pdeathsig", "KILL"]).args(through).arg(self.program).args(self.arguments);
+        ending::hear_signals()?;
+        let mut running = ending::running();
         let child = command.stdin(input).stdout(output).stderr(errors).spawn();
         let child = child.because(|| format!("cannot start {}", self.name))?;
+        running.insert(child.id());
         Ok(Process { name: self.name.to_owned(), child, log: self.log.to_path_buf() })
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
+        let mut running = ending::running();
         // An error means that it has ended already; waiting takes it off the process table either way.
         drop(self.child.kill());
+        running.remove(&self.id());
+        drop(running);
         drop(self.child.wait());
     }
 }
@@ -172,6 +188,41 @@ mod tests {
             running.wait_for(|said| said.contains("more").then_some(())).expect_err("no more comes");
         assert!(failure.to_string().starts_with("a shell ended: signal: 15"), "{failure}");
         drop(std::fs::remove_file(log));
+    }
+
+    /// What is started by the test below, in a process of its own: it starts one that the kernel does not kill with it.
+    #[test]
+    #[ignore = "it waits for the signal that another test sends"]
+    fn it_waits_for_its_end() {
+        let line = "exec setpriv --pdeathsig clear sh -c 'echo pid $$; exec sleep 600'";
+        let (log, arguments) = shell("lasts", line);
+        let start =
+            Start { name: "a shell", program: Path::new("/bin/sh"), arguments: &arguments, log: &log };
+        let mut running = Process::start(&start).expect("a shell");
+        let id = running.wait_for(|said| said.contains("pid ").then(|| said.to_owned())).expect("it says so");
+        drop(std::fs::remove_file(log));
+        println!("{id}");
+        running.wait_for_exit(Duration::from_secs(60));
+        panic!("nobody has ended us");
+    }
+
+    #[test]
+    fn a_signal_ends_what_the_kernel_does_not() {
+        use std::io::{BufRead, BufReader};
+        use std::os::unix::process::ExitStatusExt;
+        for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+            let mut own = Command::new(std::env::current_exe().expect("our own binary"));
+            own.args(["--exact", "process::tests::it_waits_for_its_end", "--ignored", "--nocapture"]);
+            let mut ours = own.stdout(Stdio::piped()).spawn().expect("our own binary");
+            let mut lines = BufReader::new(ours.stdout.take().expect("a pipe")).lines();
+            let id =
+                lines.find_map(|line| line.expect("text").split_once("pid ").map(|(_, id)| id.to_owned()));
+            let id = id.expect("it says which it is");
+            succeed(Command::new("kill").args(["-s", name, &ours.id().to_string()])).expect("it runs");
+            assert_eq!(ours.wait().expect("it ends").signal(), Some(number));
+            let state = std::fs::read_to_string(format!("/proc/{id}/stat"));
+            assert!(state.is_err(), "{name}: {state:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! in each round. The servers get a part of their core alone: the generator must have more than the fastest of them can take, or
 //! the figures would be its own.
 
+mod bench;
 mod contender;
 mod report;
 mod search;

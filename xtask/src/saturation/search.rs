@@ -1,16 +1,14 @@
 //! Searches for saturation, by `pointsman bench find`, one at a time.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::Options;
+use super::bench::Bench;
 use super::contender::{Contender, Kind};
 use super::throttle::Throttle;
-use super::{LOAD_CORE, Options};
-use crate::failure::{Because, Failure, Result};
-use crate::peers::{Place, Precedence};
-use crate::project::shown;
+use crate::failure::{Failure, Result};
 
 /// What is known beforehand comes from so many clients, for so long.
 const ESTIMATE_CLIENTS: u32 = 32;
@@ -80,7 +78,7 @@ impl Mode {
         (f64::from(options.trial_ms) * self.trial_share) as u32
     }
 
-    fn words(&self) -> &'static [&'static str] {
+    pub(super) fn words(&self) -> &'static [&'static str] {
         match self.is_fresh {
             // The server closes, as it does behind HTTP/1.0: our ports stay free.
             true => &["--handshake", "full", "--header", "Connection: close"],
@@ -125,18 +123,18 @@ impl<'a> Searches<'a> {
     pub(super) fn estimate(&mut self, mode: &'static Mode, contenders: &[Contender]) -> Result<()> {
         let throttle = Throttle::start(mode.share_percent(self.options), self.folder)?;
         for contender in contenders {
-            let mut command = self.bench("load", contender, mode, ESTIMATE_MS + 30_000)?;
-            command.args(["--clients", &ESTIMATE_CLIENTS.to_string(), "--warm-up", "300ms", "--json"]);
-            command.args(["--time", &format!("{ESTIMATE_MS}ms")]);
+            let file = self.folder.join(format!("{}-{}-estimate.json", mode.name, contender.kind.name()));
+            let mut bench = Bench::new("load", (self.binary, contender, mode), self.options, file);
+            bench.add(&["--clients", &ESTIMATE_CLIENTS.to_string(), "--warm-up", "300ms"]);
+            bench.add(&["--time", &format!("{ESTIMATE_MS}ms")]);
             // A generator that is not in control in a closed loop says so by its status, and the rate is good enough here.
-            let output = command.output().because(|| format!("cannot run `{}`", shown(&command)))?;
-            let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-            let requests = &document["runs"][0]["outcome"]["requests"];
-            let (answered, failed) = (requests["answered"].as_u64(), requests["failed"].as_u64());
-            let seconds = document["runs"][0]["outcome"]["seconds"].as_f64();
-            let rate = answered.zip(seconds).map(|(answered, seconds)| answered as f64 / seconds);
+            let (_, said) = bench.run(ESTIMATE_MS + 30_000)?;
+            let outcome = &bench.saved().unwrap_or_default()["outcome"];
+            let (answered, failed) =
+                (outcome["requests"]["answered"].as_u64(), outcome["requests"]["failed"].as_u64());
+            let rate = answered.zip(outcome["seconds"].as_f64());
+            let rate = rate.map(|(answered, seconds)| answered as f64 / seconds);
             let Some(rate) = rate.filter(|rate| *rate > 0.0 && failed == Some(0)) else {
-                let said = String::from_utf8_lossy(&output.stderr);
                 let name = contender.kind.name();
                 return Err(Failure::new(format!("{name} does not answer well: {failed:?} failed\n{said}")));
             };
@@ -152,38 +150,28 @@ impl<'a> Searches<'a> {
         let of_mode = self.estimates.iter().filter(|(of, ..)| *of == mode.name);
         let fastest = of_mode.clone().map(|(.., rate)| *rate).fold(0.0, f64::max);
         let own = of_mode.clone().find(|(_, of, _)| *of == kind).map_or(10.0, |(.., rate)| *rate);
-        let file = self.file(mode, kind, round);
         let (trial_ms, within_ms) = (mode.trial_ms(self.options), self.options.trial_ms * TRIALS_MAX);
-        let mut command = self.bench("find", contender, mode, within_ms * 2 + 60_000)?;
+        let file = self.file(mode, kind, round);
+        let mut bench = Bench::new("find", (self.binary, contender, mode), self.options, file);
         let ms = |ms: u32| format!("{ms}ms");
-        command.args(["--trial", &ms(trial_ms), "--within", &ms(within_ms)]);
-        command.args(["--warm-up", &ms((f64::from(trial_ms) * WARM_UP_SHARE) as u32)]);
-        command.args([
-            "--from",
-            &format!("{:.1}", FROM_SHARE * own),
-            "--width",
-            &format!("{WIDTH_PERCENT}%"),
-        ]);
-        command.args(["--p99", &ms(mode.p99_ms), "--pid", &contender.id().to_string()]);
-        command.args(["--seed", &(self.options.seed * 1_000 + round as u64).to_string()]);
-        command.args(["--name", &format!("{name}, {}", mode.name)]).arg("--save").arg(&file);
+        bench.add(&["--trial", &ms(trial_ms), "--within", &ms(within_ms)]);
+        bench.add(&["--warm-up", &ms((f64::from(trial_ms) * WARM_UP_SHARE) as u32)]);
+        bench.add(&["--from", &format!("{:.1}", FROM_SHARE * own), "--width", &format!("{WIDTH_PERCENT}%")]);
+        bench.add(&["--p99", &ms(mode.p99_ms), "--pid", &contender.id().to_string()]);
+        bench.add(&["--seed", &(self.options.seed * 1_000 + round as u64).to_string()]);
+        bench.add(&["--name", &format!("{name}, {}", mode.name)]);
         if let Some(connections) = mode.connections(fastest) {
             let connections = connections.to_string();
-            command.args(["--connections", &connections, "--opened", &connections]);
+            bench.add(&["--connections", &connections, "--opened", &connections]);
         }
         let throttle = Throttle::start(mode.share_percent(self.options), self.folder)?;
-        let output = command.output().because(|| format!("cannot run `{}`", shown(&command)))?;
+        let (status, said) = bench.run(within_ms * 2 + 60_000)?;
         let left = throttle.left()?;
         // 1: it is no result, and the file says why.
-        if !matches!(output.status.code(), Some(0 | 1)) {
-            let said = [output.stdout, output.stderr].concat();
-            let said = String::from_utf8_lossy(&said).into_owned();
-            return Err(Failure::new(format!("`{}`: {}\n{said}", shown(&command), output.status)));
+        if !matches!(status.code(), Some(0 | 1)) {
+            return Err(Failure::new(format!("{}: {status}\n{said}", bench.shown())));
         }
-        let doing = || format!("cannot read `{}`", file.display());
-        let text = std::fs::read_to_string(&file).because(doing)?;
-        let document: Value = serde_json::from_str(&text).because(doing)?;
-        let run = document["runs"][0].clone();
+        let run = bench.saved()?;
         let (colour, answer) = (&run["verdict"]["colour"], &run["answer"]);
         let part = format!("{:.1} % of the core", left * 100.0);
         println!("round {round}, {} {name}, {part}: {}: {}", mode.name, plain(colour), plain(answer));
@@ -191,24 +179,6 @@ impl<'a> Searches<'a> {
             println!("    {}", plain(reason));
         }
         Ok(Found { mode, kind, round, left, run })
-    }
-
-    /// A command of the bench before a server, which is to end within some milliseconds.
-    fn bench(&self, what: &str, contender: &Contender, mode: &Mode, within_ms: u32) -> Result<Command> {
-        let mut command = Command::new("timeout");
-        // Where there is a throttle there is the right to go first as well: what else happens on the machine is not to make
-        // requests late.
-        let precedence = match mode.share_percent(self.options) {
-            100 => Precedence::Usual,
-            _ => Precedence::First,
-        };
-        command.args(["--foreground", &(within_ms / 1_000 + 1).to_string()]);
-        command.args(Place { cores: &[LOAD_CORE], precedence }.through());
-        command.arg(self.binary).args(["bench", what]);
-        command.arg(contender.url()).args(["--insecure", "--threads", "1", "--tls-version", "1.3"]);
-        command.args(["--suites", "TLS_AES_128_GCM_SHA256", "--groups", "X25519"]).args(mode.words());
-        command.stdin(Stdio::null());
-        Ok(command)
     }
 
     fn file(&self, mode: &Mode, kind: Kind, round: usize) -> PathBuf {
