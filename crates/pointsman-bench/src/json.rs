@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use pointsman_measure::Interval;
+use pointsman_measure::statistics::Estimate;
 use serde_json::{Map, Value, json};
 
 use crate::agents::Agents;
@@ -333,4 +334,10 @@ fn target(target: &crate::Target) -> Value {
 /// A figure and the range that it lies in.
 pub(crate) fn interval(interval: &Interval) -> Value {
     json!({"estimate": interval.estimate, "low": interval.low, "high": interval.high})
+}
+
+/// A figure, and the range that it lies in where that is known.
+pub(crate) fn estimate(estimate: &Estimate) -> Value {
+    let (low, high) = estimate.bounds.unzip();
+    json!({"estimate": estimate.value, "low": low, "high": high})
 }

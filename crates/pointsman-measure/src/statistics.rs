@@ -14,10 +14,10 @@ mod scalability;
 mod stationarity;
 mod warm_up;
 
-pub use batches::{BatchMeans, batch_means, mean_interval};
+pub use batches::{BatchMeans, batch_means, mean_estimate, mean_interval};
 pub use bootstrap::{block_length, bootstrap, quantile_bootstrap};
 pub use exponential::{Exponentiality, exponentiality};
-pub use interval::{CONFIDENCE, Interval};
+pub use interval::{CONFIDENCE, Estimate, Interval};
 pub use isotonic::{Direction, isotonic};
 pub use knee::{Bend, Knee, knee};
 pub use little::{LITTLE_GAP_MAX, Little};

@@ -39,12 +39,14 @@ impl From<&str> for Cell {
     }
 }
 
-/// The table for a terminal, indented by two: columns as wide as they need, those with numbers to the right.
+/// The table for a terminal, indented by two: columns as wide as they need, those with numbers to the right, and `-` where
+/// nothing is known.
 pub fn text(table: &Table) -> String {
     let shown = |cell: Option<&Cell>| match cell {
         Some(Cell::Text(text)) => (text.clone(), false),
         Some(Cell::Number(number)) if number.is_finite() => (short(*number), true),
-        Some(Cell::Number(_) | Cell::Empty) | None => (String::new(), false),
+        Some(Cell::Number(_) | Cell::Empty) => ("-".to_owned(), false),
+        None => (String::new(), false),
     };
     let rows: Vec<Vec<(String, bool)>> = table
         .rows
@@ -185,7 +187,7 @@ mod tests {
         let shown = [0.0, 1e-12, 3.0, 0.012_34, 1.234_56, 99.54, 499.83, -0.5].map(short);
         assert_eq!(shown, ["0", "0", "3", "0.0123", "1.235", "99.5", "500", "-0.500"]);
         let gone = Table { rows: vec![vec![f64::NAN.into(), Cell::Empty]], ..ladder() };
-        assert_eq!(text(&gone), "  clients  requests/s, mean  note\n\n");
+        assert_eq!(text(&gone), "  clients  requests/s, mean  note\n  -        -\n");
     }
 
     #[test]

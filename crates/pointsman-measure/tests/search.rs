@@ -228,7 +228,7 @@ fn a_red_trial_is_never_a_result() {
             }
         };
         assert!(
-            found.curve.iter().all(|point| point.achieved_per_s.estimate < 520.0),
+            found.curve.iter().all(|point| point.achieved_per_s.value < 520.0),
             "{seed}: {:?}",
             found.curve
         );

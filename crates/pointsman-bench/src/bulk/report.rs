@@ -2,14 +2,14 @@
 
 use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
-use pointsman_measure::statistics::Interval;
+use pointsman_measure::statistics::Estimate;
 use pointsman_measure::table::{Cell, Table};
 use pointsman_measure::verdict::Colour;
 use serde_json::{Value, json};
 
 use super::{Bulked, Hauled, MIB, Row, Way};
 use crate::interrupt::mark_interrupted;
-use crate::json::{interval, negotiated};
+use crate::json::{estimate, negotiated};
 use crate::provenance::provenance;
 use crate::report::{AGREED, agreed, chart, round, table};
 
@@ -67,8 +67,8 @@ impl Bulked {
     }
 
     /// The rows that count, those of large bodies first.
-    fn counting(&self) -> Vec<(&Row, Interval)> {
-        let mut rows: Vec<(&Row, Interval)> =
+    fn counting(&self) -> Vec<(&Row, Estimate)> {
+        let mut rows: Vec<(&Row, Estimate)> =
             self.rows.iter().filter_map(|row| Some((row, row.payload_per_s?))).collect();
         rows.sort_by_key(|(row, _)| (std::cmp::Reverse(row.size), row.series));
         rows
@@ -84,8 +84,8 @@ impl Bulked {
                 ("", suite) => format!(" with {suite}"),
                 (series, _) => format!(" with {series}"),
             };
-            let times = row.times_first.map(|times| format!(", {:.2} times as much", times.estimate));
-            format!("{} MiB/s{with}{}", round(payload.estimate / MIB), times.unwrap_or_default())
+            let times = row.times_first.map(|times| format!(", {:.2} times as much", times.value));
+            format!("{} MiB/s{with}{}", round(payload.value / MIB), times.unwrap_or_default())
         });
         let said: Vec<String> = said.collect();
         let left_out = match self.rows.len() - counting.len() {
@@ -98,11 +98,11 @@ impl Bulked {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let figure = |what: &str, row: &Row, unit: &str, found: Interval| Figure {
+        let figure = |what: &str, row: &Row, unit: &str, found: Estimate| Figure {
             name: format!("{what}, {}", self.name_of(row)),
             unit: unit.to_owned(),
-            value: Some(found.estimate),
-            interval: Some((found.low, found.high)).filter(|(low, high)| low < high),
+            value: Some(found.value),
+            interval: found.bounds,
         };
         let counting = self.counting();
         let payload = counting
@@ -140,17 +140,20 @@ impl Bulked {
     }
 
     /// A line for each series that has it.
-    fn lines(&self, of: impl Fn(&Row) -> Option<Interval>) -> Vec<Line> {
+    fn lines(&self, of: impl Fn(&Row) -> Option<Estimate>) -> Vec<Line> {
         let line = |(number, series): (usize, &super::Series)| {
             let rows = self.rows.iter().filter(|row| row.series == number);
-            let mut found: Vec<(f64, Interval)> =
+            let mut found: Vec<(f64, Estimate)> =
                 rows.filter_map(|row| Some((row.size as f64, of(row)?))).collect();
             found.sort_by(|left, right| left.0.total_cmp(&right.0));
             let name = if series.name.is_empty() { "all".to_owned() } else { series.name.clone() };
             Line {
                 name,
-                points: found.iter().map(|(size, found)| (*size, found.estimate)).collect(),
-                band: found.iter().map(|(size, found)| (*size, found.low, found.high)).collect(),
+                points: found.iter().map(|(size, found)| (*size, found.value)).collect(),
+                band: found
+                    .iter()
+                    .filter_map(|(size, found)| found.bounds.map(|(low, high)| (*size, low, high)))
+                    .collect(),
                 ..Line::default()
             }
         };
@@ -184,10 +187,10 @@ impl Bulked {
             "suite",
         ];
         let number = |value: f64| Cell::Number((value * 1e4).round() / 1e4);
-        let middle = |found: Option<Interval>| found.map_or(Cell::Empty, |found| number(found.estimate));
-        let bounds = |found: Option<Interval>| match found {
-            Some(found) if found.low < found.high => [number(found.low), number(found.high)],
-            _ => [Cell::Empty, Cell::Empty],
+        let middle = |found: Option<Estimate>| found.map_or(Cell::Empty, |found| number(found.value));
+        let bounds = |found: Option<Estimate>| match found.and_then(|found| found.bounds) {
+            Some((low, high)) => [number(low), number(high)],
+            None => [Cell::Empty, Cell::Empty],
         };
         let row = |row: &Row| {
             let payload = row.payload_per_s.map(|found| found.map(|bytes| bytes / MIB));
@@ -238,10 +241,10 @@ fn row(row: &Row) -> Value {
     json!({
         "size": row.size, "series": row.series, "colour": row.colour.to_string(), "reasons": row.reasons,
         "counted": row.counted, "trials": row.trials, "suite": row.suite,
-        "payload_per_second": row.payload_per_s.as_ref().map(interval), "answers_per_second": row.answers_per_s,
-        "times_first": row.times_first.as_ref().map(interval),
-        "server_us_per_mib": row.server_us_per_mib.as_ref().map(interval),
-        "generator_us_per_mib": row.own_us_per_mib.as_ref().map(interval),
+        "payload_per_second": row.payload_per_s.as_ref().map(estimate), "answers_per_second": row.answers_per_s,
+        "times_first": row.times_first.as_ref().map(estimate),
+        "server_us_per_mib": row.server_us_per_mib.as_ref().map(estimate),
+        "generator_us_per_mib": row.own_us_per_mib.as_ref().map(estimate),
     })
 }
 
@@ -268,7 +271,32 @@ fn size_name(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::size_name;
+    use super::*;
+
+    #[test]
+    fn what_was_measured_once_has_no_bounds() {
+        let once = Some(Estimate::plain(2.0));
+        let found = Row {
+            size: 1,
+            series: 0,
+            counted: 1,
+            trials: 1,
+            payload_per_s: once,
+            answers_per_s: 2.0,
+            own_us_per_mib: Some(Estimate { value: 2.0, bounds: Some((1.0, 3.0)) }),
+            server_us_per_mib: None,
+            times_first: once,
+            suite: "",
+            colour: Colour::Green,
+            reasons: Vec::new(),
+        };
+        let value = row(&found);
+        for name in ["payload_per_second", "times_first"] {
+            assert_eq!(value[name], json!({"estimate": 2.0, "low": null, "high": null}), "{name}");
+        }
+        assert_eq!(value["generator_us_per_mib"], json!({"estimate": 2.0, "low": 1.0, "high": 3.0}));
+        assert_eq!(value["server_us_per_mib"], Value::Null);
+    }
 
     #[test]
     fn sizes_are_said_in_whole_units() {

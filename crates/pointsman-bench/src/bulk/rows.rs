@@ -1,7 +1,7 @@
 //! What trials of a size and a series come to together.
 
 use pointsman_measure::Random;
-use pointsman_measure::statistics::{Interval, mean_interval, ratio_of_pairs};
+use pointsman_measure::statistics::{Estimate, mean_estimate, ratio_of_pairs};
 use pointsman_measure::verdict::Colour;
 
 use super::{Bulk, Hauled};
@@ -18,17 +18,17 @@ pub struct Row {
     pub counted: usize,
     /// The same.
     pub trials: usize,
-    /// Bytes of bodies a second. Nothing: no trial counts. Of one trial the interval is empty.
-    pub payload_per_s: Option<Interval>,
+    /// Bytes of bodies a second. Nothing: no trial counts.
+    pub payload_per_s: Option<Estimate>,
     /// Answers a second, in the mean.
     pub answers_per_s: f64,
     /// CPU time of the generator for a MiB, in microseconds.
-    pub own_us_per_mib: Option<Interval>,
+    pub own_us_per_mib: Option<Estimate>,
     /// The same of the server, where its process is known.
-    pub server_us_per_mib: Option<Interval>,
-    /// Bytes a second as times those of the first series, from rounds in which both count; its interval is empty where those
+    pub server_us_per_mib: Option<Estimate>,
+    /// Bytes a second as times those of the first series, from rounds in which both count; without bounds where those
     /// are fewer than four. Nothing of the first one itself.
-    pub times_first: Option<Interval>,
+    pub times_first: Option<Estimate>,
     /// The suite that was agreed on; empty: none.
     pub suite: &'static str,
     /// Whether it may be believed: red where no trial counts, amber where some do not.
@@ -65,7 +65,7 @@ fn row(size: u64, series: usize, trials: &[&Hauled]) -> Row {
     let counting: Vec<&Hauled> = trials.iter().copied().filter(|trial| trial.counts()).collect();
     let mean = |of: &dyn Fn(&Hauled) -> Option<f64>| {
         let values: Vec<f64> = counting.iter().filter_map(|trial| of(trial)).collect();
-        mean_interval(&values).or_else(|| values.first().map(|value| Interval::around(*value, 0.0)))
+        mean_estimate(&values)
     };
     let (colour, reasons) = judged(trials, &counting);
     Row {
@@ -74,7 +74,7 @@ fn row(size: u64, series: usize, trials: &[&Hauled]) -> Row {
         counted: counting.len(),
         trials: trials.len(),
         payload_per_s: mean(&|trial| Some(trial.payload_per_s)),
-        answers_per_s: mean(&|trial| Some(trial.answers_per_s)).map_or(0.0, |found| found.estimate),
+        answers_per_s: mean(&|trial| Some(trial.answers_per_s)).map_or(0.0, |found| found.value),
         own_us_per_mib: mean(&|trial| trial.own_us_per_mib),
         server_us_per_mib: mean(&|trial| trial.server_us_per_mib),
         times_first: None,
@@ -105,7 +105,7 @@ fn judged(trials: &[&Hauled], counting: &[&Hauled]) -> (Colour, Vec<String>) {
     (colour, voids.into_iter().chain(opened).chain(of_generator).collect())
 }
 
-fn times(first: &[&Hauled], own: &[&Hauled], random: &mut Random) -> Option<Interval> {
+fn times(first: &[&Hauled], own: &[&Hauled], random: &mut Random) -> Option<Estimate> {
     let pair = |trial: &&Hauled| {
         let beside = first.iter().find(|beside| beside.round == trial.round && beside.counts())?;
         trial.counts().then_some((beside.payload_per_s, trial.payload_per_s))
@@ -115,8 +115,8 @@ fn times(first: &[&Hauled], own: &[&Hauled], random: &mut Random) -> Option<Inte
         return None;
     }
     let logs: f64 = pairs.iter().map(|(beside, own)| (own / beside).ln()).sum();
-    let plain = Interval::around((logs / pairs.len() as f64).exp(), 0.0);
-    Some(ratio_of_pairs(&pairs, random).unwrap_or(plain))
+    let plain = Estimate::plain((logs / pairs.len() as f64).exp());
+    Some(ratio_of_pairs(&pairs, random).map_or(plain, Estimate::from))
 }
 
 #[cfg(test)]
@@ -161,10 +161,11 @@ mod tests {
         let [first, second] = rows.as_slice() else { panic!("{rows:?}") };
         assert!(first.times_first.is_none() && first.colour == Colour::Green && first.reasons.is_empty());
         let times = second.times_first.expect("five pairs");
-        assert!(times.covers(2.0) && !times.covers(1.9) && !times.covers(2.1), "{times:?}");
-        let payload = first.payload_per_s.expect("five trials");
-        assert!(payload.covers(1e6) && payload.low < payload.high, "{payload:?}");
-        assert_eq!(first.own_us_per_mib.map(|found| found.estimate), Some(100.0));
+        let (low, high) = times.bounds.expect("five pairs");
+        assert!(1.9 < low && low < 2.0 && 2.0 < high && high < 2.1, "{times:?}");
+        let payload = first.payload_per_s.and_then(|payload| payload.bounds).expect("five trials");
+        assert!(payload.0 < 1e6 && 1e6 < payload.1, "{payload:?}");
+        assert_eq!(first.own_us_per_mib.map(|found| found.value), Some(100.0));
         assert!(first.server_us_per_mib.is_none());
     }
 
@@ -180,10 +181,11 @@ mod tests {
         assert_eq!((some[1].colour, some[1].counted, some[1].trials), (Colour::Amber, 3, 5));
         assert_eq!(some[1].reasons, ["2 of 5 trials void, such as: too short"]);
         let times = some[1].times_first.expect("three pairs");
-        assert!(
-            (times.estimate - 2.0).abs() < 0.1 && times.low == times.high,
-            "no interval of three: {times:?}"
-        );
+        assert!((times.value - 2.0).abs() < 0.1 && times.bounds.is_none(), "no interval of three: {times:?}");
+        let single = found(|trial| trial.voids.extend((trial.round > 0).then(void)));
+        let [first, second] = [0, 1].map(|at| (single[at].payload_per_s, single[at].own_us_per_mib));
+        let bounds = [first.0, first.1, second.0, second.1].map(|found| found.expect("a trial").bounds);
+        assert_eq!(bounds, [None; 4], "no interval of one");
         let none =
             found(|trial| trial.verdict = verdict(&SelfMeasures { unsent: 1, ..SelfMeasures::default() }));
         assert!(none.iter().all(|row| row.colour == Colour::Red && row.payload_per_s.is_none()), "{none:?}");

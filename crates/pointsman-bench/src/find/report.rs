@@ -148,15 +148,15 @@ impl Found {
         let points = |of: fn(&CurvePoint) -> f64| -> Vec<(f64, f64)> {
             curve.iter().map(|point| (point.offered_per_s, of(point))).collect()
         };
-        let band = curve
-            .iter()
-            .map(|point| (point.offered_per_s, point.achieved_per_s.low, point.achieved_per_s.high));
+        let band = curve.iter().filter_map(|point| {
+            point.achieved_per_s.bounds.map(|(low, high)| (point.offered_per_s, low, high))
+        });
         let all = points(|point| point.offered_per_s);
         let ends = all.iter().take(1).chain(all.last()).copied().collect();
         let lines = vec![
             Line {
                 name: "answered".to_owned(),
-                points: points(|point| point.achieved_per_s.estimate),
+                points: points(|point| point.achieved_per_s.value),
                 band: band.collect(),
                 ..Line::default()
             },
@@ -217,17 +217,17 @@ impl Found {
         let rows = findings.curve.iter().map(|point| {
             let answered = point.achieved_per_s;
             let cells = [
-                point.offered_per_s,
-                answered.estimate,
-                answered.low,
-                answered.high,
-                point.p50_us as f64 / 1e3,
-                point.p90_us as f64 / 1e3,
-                point.p99_us as f64 / 1e3,
-                point.errors_share * 100.0,
-                f64::from(point.trials),
+                Some(point.offered_per_s),
+                Some(answered.value),
+                answered.bounds.map(|(low, _)| low),
+                answered.bounds.map(|(_, high)| high),
+                Some(point.p50_us as f64 / 1e3),
+                Some(point.p90_us as f64 / 1e3),
+                Some(point.p99_us as f64 / 1e3),
+                Some(point.errors_share * 100.0),
+                Some(f64::from(point.trials)),
             ];
-            cells.map(|value| Cell::Number(short(value))).to_vec()
+            cells.map(|value| value.map_or(Cell::Empty, |value| Cell::Number(short(value)))).to_vec()
         });
         Table {
             title: "Demanded against answered".to_owned(),
@@ -369,6 +369,8 @@ fn found(findings: &Findings) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use pointsman_measure::statistics::Estimate;
+
     use super::*;
 
     #[test]
@@ -377,7 +379,7 @@ mod tests {
             rate_per_s,
             trials: 1,
             offered_per_s,
-            achieved_per_s: Interval::around(offered_per_s, 0.0),
+            achieved_per_s: Estimate::plain(offered_per_s),
             errors_share: 0.0,
             p50_us: 1,
             p90_us: 1,

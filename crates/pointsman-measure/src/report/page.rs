@@ -169,7 +169,7 @@ fn table(table: &Table, run: &str) -> String {
     let cell = |cell: &Cell| match cell {
         Cell::Text(text) => format!("<td>{}</td>", escape(text)),
         Cell::Number(number) => format!("<td class=\"number\">{}</td>", crate::chart::number(*number)),
-        Cell::Empty => "<td></td>".to_owned(),
+        Cell::Empty => "<td class=\"number\">–</td>".to_owned(),
     };
     let row = |row: &Vec<Cell>| format!("<tr>{}</tr>\n", row.iter().map(cell).collect::<String>());
     let rows: String = table.rows.iter().map(row).collect();

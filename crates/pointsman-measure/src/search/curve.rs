@@ -2,7 +2,9 @@
 
 use super::trial::Record;
 use crate::Random;
-use crate::statistics::{Bend, Direction, Interval, Knee, isotonic, knee, mean, mean_interval, percentiles};
+use crate::statistics::{
+    Bend, Direction, Estimate, Interval, Knee, isotonic, knee, mean, mean_estimate, percentiles,
+};
 
 /// How often the trials of each load are drawn anew for the knee.
 const RESAMPLES: usize = 300;
@@ -21,7 +23,7 @@ pub struct CurvePoint {
     /// What was offered on average.
     pub offered_per_s: f64,
     /// What was answered, with its interval where there are two trials or more.
-    pub achieved_per_s: Interval,
+    pub achieved_per_s: Estimate,
     /// Failed by offered on average.
     pub errors_share: f64,
     /// The middle of the trials' medians of the response time, in µs.
@@ -54,13 +56,13 @@ fn point(trials: &[&Record]) -> CurvePoint {
         figures[(figures.len() - 1) / 2]
     };
     let achieved = of(|record| record.seen.achieved_per_s);
-    let achieved = mean_interval(&achieved).unwrap_or_else(|| Interval::around(mean(&achieved), 0.0));
+    let achieved = mean_estimate(&achieved).unwrap_or(Estimate::plain(0.0));
     CurvePoint {
         rate_per_s: trials[0].trial.rate_per_s,
         trials: trials.len() as u32,
         offered_per_s: mean(&of(|record| record.seen.offered_per_s)),
         // Student's interval of two trials is wide, and knows nothing of rates.
-        achieved_per_s: Interval { low: achieved.low.max(0.0), ..achieved },
+        achieved_per_s: achieved.map(|rate| rate.max(0.0)),
         errors_share: mean(&of(|record| record.seen.errors_share)),
         p50_us: middle(|record| record.seen.p50_us),
         p90_us: middle(|record| record.seen.p90_us),
@@ -78,7 +80,7 @@ pub(super) fn zoom(points: &[CurvePoint], (load_min, load_max): (f64, f64)) -> O
         points.iter().map(|point| (point.p90_us as f64, f64::from(point.trials))).collect();
     let axes: [Vec<f64>; 3] = [
         unit(points.iter().map(|point| point.rate_per_s)),
-        unit(points.iter().map(|point| point.achieved_per_s.estimate)),
+        unit(points.iter().map(|point| point.achieved_per_s.value)),
         unit(isotonic(&latencies, Direction::Rising).into_iter()),
     ];
     let [x, achieved, latency] = &axes;
@@ -114,8 +116,7 @@ pub(super) fn most_answered(points: &[CurvePoint]) -> Option<f64> {
             let around: Vec<&CurvePoint> =
                 points[at.saturating_sub(1)..points.len().min(at + 2)].iter().filter(near).collect();
             let trials: f64 = around.iter().map(|near| f64::from(near.trials)).sum();
-            let sum: f64 =
-                around.iter().map(|near| f64::from(near.trials) * near.achieved_per_s.estimate).sum();
+            let sum: f64 = around.iter().map(|near| f64::from(near.trials) * near.achieved_per_s.value).sum();
             (point.rate_per_s, (sum / trials).min(point.rate_per_s))
         })
         .collect();
@@ -171,7 +172,7 @@ mod tests {
             rate_per_s,
             trials: 2,
             offered_per_s: rate_per_s,
-            achieved_per_s: Interval::around(achieved_per_s, 1.0),
+            achieved_per_s: Interval::around(achieved_per_s, 1.0).into(),
             errors_share: 0.0,
             p50_us: p90_us / 2,
             p90_us,
@@ -204,8 +205,10 @@ mod tests {
         };
         let points = curve(&[record(10.0), record(90.0)]);
         let achieved = points[0].achieved_per_s;
-        assert_eq!((points.len(), achieved.estimate, achieved.low), (1, 50.0, 0.0));
-        assert!(achieved.high > 100.0);
+        assert_eq!((points.len(), achieved.value), (1, 50.0));
+        assert!(achieved.bounds.is_some_and(|(low, high)| low == 0.0 && high > 100.0), "{achieved:?}");
+        // Of a single trial nobody knows how near it is.
+        assert_eq!(curve(&[record(10.0)])[0].achieved_per_s, Estimate::plain(10.0));
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub(super) fn peak(records: &[Record], curve: &[CurvePoint], limit: Limit, goal:
     let mean = mean_interval(&answered)?;
     let more = (RESOLUTION * mean.estimate).max(1_000.0 / goal.fine_ms as f64);
     let elsewhere = curve.iter().filter(|point| point.trials as usize >= TRIALS_MIN);
-    let most = elsewhere.map(|point| point.achieved_per_s.estimate).fold(mean.estimate, f64::max);
+    let most = elsewhere.map(|point| point.achieved_per_s.value).fold(mean.estimate, f64::max);
     let answered_per_s = mean.widened(mean.low - more, (mean.high + 2.0 * more).max(most));
     Some(Rate { answered_per_s, demanded_per_s: load, limit })
 }

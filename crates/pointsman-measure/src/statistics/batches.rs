@@ -1,7 +1,7 @@
 //! The mean of a row whose neighbours hang together.
 
 use super::distributions::student_quantile;
-use super::{CONFIDENCE, Interval, mean, variance};
+use super::{CONFIDENCE, Estimate, Interval, mean, variance};
 
 /// Batches that are aimed at, at least; with fewer a batch is doubled only to part neighbours.
 const BATCHES_WANTED: usize = 20;
@@ -54,6 +54,12 @@ pub fn mean_interval(values: &[f64]) -> Option<Interval> {
     let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
     let error = (variance(values) / values.len() as f64).sqrt();
     Some(Interval::around(mean(values), student_quantile(1.0 - CONFIDENCE, degrees as f64) * error))
+}
+
+/// The same; of a single figure the figure alone. None of none.
+pub fn mean_estimate(values: &[f64]) -> Option<Estimate> {
+    let single = || values.first().map(|value| Estimate::plain(*value));
+    mean_interval(values).map(Estimate::from).or_else(single)
 }
 
 /// How much neighbours hang together, from -1 to 1; 0 of a row that does not change.

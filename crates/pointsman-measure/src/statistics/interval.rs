@@ -61,6 +61,34 @@ impl Interval {
     }
 }
 
+/// A figure, and the range that it lies in at [`CONFIDENCE`] where enough was seen to say so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// The least and the most that it may be, where that is known.
+    pub bounds: Option<(f64, f64)>,
+}
+
+impl Estimate {
+    /// A figure of which nothing else is known.
+    pub fn plain(value: f64) -> Self {
+        Self { value, bounds: None }
+    }
+
+    /// All of it made another by a function that keeps the order.
+    #[must_use]
+    pub fn map(self, change: impl Fn(f64) -> f64) -> Self {
+        Self { value: change(self.value), bounds: self.bounds.map(|(low, high)| (change(low), change(high))) }
+    }
+}
+
+impl From<Interval> for Estimate {
+    fn from(Interval { estimate, low, high }: Interval) -> Self {
+        Self { value: estimate, bounds: Some((low, high)) }
+    }
+}
+
 /// The range that the middle [`CONFIDENCE`] of the values have, sorted or not; none of no values.
 pub(crate) fn percentiles(mut values: Vec<f64>) -> Option<(f64, f64)> {
     values.sort_unstable_by(f64::total_cmp);
