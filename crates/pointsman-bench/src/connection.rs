@@ -9,9 +9,15 @@ use crate::plan::Protocol;
 use crate::poller::Ready;
 use crate::record::ErrorKind;
 use crate::request::Requests;
-use crate::speech::Speech;
+use crate::speech::{Speech, Unspoken};
 use crate::transport::Transport;
 use crate::users::Users;
+
+/// What one read takes: a few records of TLS.
+const SCRATCH_BYTES: usize = 64 * 1024;
+/// So many a turn: who sends faster than it is read lets the other connections of a thread, and what falls due there, wait
+/// for a fraction of a millisecond.
+const READS_A_TURN: usize = 4;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -157,6 +163,8 @@ impl Parts {
 pub(crate) enum End {
     /// The connection goes on.
     Goes,
+    /// The same, and there may be more to read, which nobody is told of once more.
+    Unread,
     /// The server has ended it.
     Ended,
     /// It has failed; what is wrong with a handshake, in the library's words.
@@ -165,8 +173,6 @@ pub(crate) enum End {
 
 impl Turn {
     pub(crate) fn new(requests: Arc<Requests>, random: fastrand::Rng) -> Turn {
-        // What one read takes: a few records of TLS.
-        const SCRATCH_BYTES: usize = 64 * 1024;
         Turn {
             requests,
             users: None,
@@ -292,7 +298,8 @@ impl Connection {
                 let words = format!("the server did not agree on `{}`", self.speech.protocol().alpn());
                 End::Failed(ErrorKind::Tls, Some(words))
             }
-            Err(Trouble::Malformed) => End::Failed(ErrorKind::Malformed, None),
+            Err(Trouble::Speech(Unspoken::Malformed)) => End::Failed(ErrorKind::Malformed, None),
+            Err(Trouble::Speech(Unspoken::Flooded)) => End::Failed(ErrorKind::Flooded, None),
         }
     }
 
@@ -314,12 +321,12 @@ impl Connection {
         if ready.writable {
             self.transport.flush()?;
         }
-        let goes = !ready.readable || self.read(ready.ended, now_ns, turn)?;
+        let end = if ready.readable { self.read(ready.ended, now_ns, turn)? } else { End::Goes };
         if !was_open && self.stage == Stage::Open {
             self.speech.write(clock::now_ns(), turn);
         }
         self.send(turn)?;
-        Ok(if goes { End::Goes } else { End::Ended })
+        Ok(end)
     }
 
     /// Sends what the turn has written.
@@ -333,30 +340,39 @@ impl Connection {
         sent
     }
 
-    /// Reads what is there. False: the server has ended the connection.
-    fn read(&mut self, ended: bool, now_ns: u64, turn: &mut Turn) -> Result<bool, Trouble> {
+    /// Reads what is there, or as much of it as a turn may.
+    fn read(&mut self, ended: bool, now_ns: u64, turn: &mut Turn) -> Result<End, Trouble> {
         let mut scratch = std::mem::take(&mut turn.scratch);
-        let result = loop {
-            match self.transport.read(&mut scratch) {
-                Ok(0) => {
-                    self.speech.end(turn);
-                    break Ok(false);
-                }
-                Ok(count) => {
-                    if let Err(trouble) = self.take(&scratch[..count], now_ns, turn) {
-                        break Err(trouble);
-                    }
-                    // A short read empties the socket, and more is a new edge; an end that has come already is not.
-                    if count < scratch.len() && !ended {
-                        break Ok(true);
-                    }
-                }
-                Err(error) if error.kind() == Io::WouldBlock => break Ok(true),
-                Err(error) => break Err(error.into()),
-            }
-        };
+        let result = self.read_through(&mut scratch, ended, now_ns, turn);
         turn.scratch = scratch;
         result
+    }
+
+    fn read_through(
+        &mut self,
+        scratch: &mut [u8],
+        ended: bool,
+        now_ns: u64,
+        turn: &mut Turn,
+    ) -> Result<End, Trouble> {
+        for _ in 0..READS_A_TURN {
+            match self.transport.read(scratch) {
+                Ok(0) => {
+                    self.speech.end(turn);
+                    return Ok(End::Ended);
+                }
+                Ok(count) => {
+                    self.take(&scratch[..count], now_ns, turn)?;
+                    // A short read empties the socket, and more is a new edge; an end that has come already is not.
+                    if count < scratch.len() && !ended {
+                        return Ok(End::Goes);
+                    }
+                }
+                Err(error) if error.kind() == Io::WouldBlock => return Ok(End::Goes),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(End::Unread)
     }
 
     fn take(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Trouble> {
@@ -402,7 +418,7 @@ impl Connection {
 
     fn take_plain(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Trouble> {
         turn.bytes += bytes.len() as u64;
-        self.speech.feed(bytes, now_ns, turn).map_err(|_| Trouble::Malformed)
+        self.speech.feed(bytes, now_ns, turn).map_err(Trouble::Speech)
     }
 
     /// Takes it apart. Its jobs are the caller's by now.
@@ -436,7 +452,7 @@ enum Trouble {
     Tls(rustls::Error),
     /// The handshake agreed on another protocol than is spoken.
     Protocol,
-    Malformed,
+    Speech(Unspoken),
 }
 
 impl From<io::Error> for Trouble {
@@ -459,3 +475,6 @@ pub(crate) fn kind_of(error: &io::Error) -> ErrorKind {
         _ => ErrorKind::Reset,
     }
 }
+
+#[cfg(test)]
+mod tests;

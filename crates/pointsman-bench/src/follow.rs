@@ -107,6 +107,10 @@ impl Follow {
         }
         let before = self.rest.len();
         self.rest.extend_from_slice(bytes);
+        // A head ends with a line: one that comes byte by byte is not read anew for each of them.
+        if !bytes.contains(&b'\n') && self.rest.len() <= LIMITS.head_bytes_max {
+            return Ok(None);
+        }
         if !self.head.parse(&self.rest, to, &LIMITS).map_err(|_| Malformed)? {
             return Ok(None);
         }

@@ -1,5 +1,6 @@
 //! Requests and answers of one connection in HTTP/2 (RFC 9113), as its client. It does no input and output.
 
+mod flood;
 pub(crate) mod frames;
 mod head;
 pub(crate) mod hpack;
@@ -8,6 +9,7 @@ mod streams;
 
 use std::collections::VecDeque;
 
+use flood::{Flood, Flooded};
 use frames::{
     Broken, Cutter, FIRST_WINDOW, FrameHead, PREFACE, Part, Piece, WINDOW_MAX, code, flag, grown, increment,
     kind, setting, settings, write, write_goaway, write_headers, write_number, write_settings,
@@ -29,8 +31,27 @@ const CONNECTION_WINDOW: i64 = 256 << 20;
 const UNASKED_STREAMS: usize = 100;
 /// Heads of answers may be larger than those of requests usually are: whatever is measured is to be measured.
 const BLOCK_BYTES_MAX: usize = 256 * 1024;
-/// Settings and pings between two answers; whoever sends more wants something else than to answer.
-const ACKS_MAX: u32 = 10_000;
+
+/// Why nothing more is read of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// It is no HTTP/2.
+    Broken,
+    /// Frames come without end that bring no answer nearer.
+    Flooded,
+}
+
+impl From<Broken> for Wrong {
+    fn from(_: Broken) -> Wrong {
+        Wrong::Broken
+    }
+}
+
+impl From<Flooded> for Wrong {
+    fn from(_: Flooded) -> Wrong {
+        Wrong::Flooded
+    }
+}
 
 /// What is under way on a connection. It is used again for the next one.
 #[derive(Debug, Default)]
@@ -66,7 +87,7 @@ struct Session {
     last_stream: Option<u32>,
     /// A request waited in vain, and nothing at all came meanwhile: others are put elsewhere.
     is_given_up: bool,
-    acks: u32,
+    flood: Flood,
     /// When something came last; before, when it was opened.
     heard_ns: u64,
 }
@@ -85,7 +106,8 @@ impl Http2 {
         (session.is_begun, session.has_settings) = (false, false);
         (session.window, session.first_window, session.unsaid) = (FIRST_WINDOW, FIRST_WINDOW, 0);
         (session.block_of, session.last_stream, session.is_given_up) = (None, None, false);
-        (session.acks, session.heard_ns) = (0, now_ns);
+        session.flood.reset();
+        session.heard_ns = now_ns;
     }
 
     /// Puts a request behind those that have no stream; [`Http2::write`] sends what can be sent.
@@ -107,15 +129,21 @@ impl Http2 {
     }
 
     /// Takes what has come; what it means to requests is in the turn.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Broken> {
+    pub(crate) fn feed(&mut self, mut bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Wrong> {
         let Http2 { cutter, session } = self;
         // A server may have said what it takes before we had our say, which comes first all the same.
         session.start(now_ns, turn);
         session.heard_ns = now_ns;
         while let Some(piece) = cutter.next(&mut bytes)? {
             match piece {
-                Piece::Data(head, part) => session.on_data(head, part, turn)?,
-                Piece::Frame(head, payload) => session.on_frame(head, payload, now_ns, turn)?,
+                Piece::Data(head, part) => {
+                    session.flood.on_data(part)?;
+                    session.on_data(head, part, turn)?;
+                }
+                Piece::Frame(head, payload) => {
+                    session.flood.on_frame(head)?;
+                    session.on_frame(head, payload, now_ns, turn)?;
+                }
             }
         }
         self.write(now_ns, turn);
@@ -208,7 +236,9 @@ impl Session {
         });
         let mut stream = self.streams.open(number, job, self.first_window);
         if !body.is_empty() {
+            let before = self.window;
             stream.send(body, &mut self.window, out);
+            self.flood.sends((before - self.window) as usize);
         }
         self.streams.keep_open(stream);
     }
@@ -267,7 +297,10 @@ impl Session {
             kind::SETTINGS => self.on_settings(payload, turn),
             kind::PING if payload.len() != 8 => Err(Broken),
             kind::PING if head.has(flag::ACK) => Ok(()),
-            kind::PING => self.acknowledge(kind::PING, payload, turn),
+            kind::PING => {
+                write(&mut turn.out, kind::PING, flag::ACK, 0, payload);
+                Ok(())
+            }
             kind::WINDOW_UPDATE => self.on_window(head, payload, turn),
             kind::RST_STREAM => self.on_reset(head, payload, turn),
             kind::GOAWAY => self.on_goaway(payload, turn),
@@ -275,12 +308,6 @@ impl Session {
             kind::PUSH_PROMISE => Err(Broken),
             _ => Ok(()),
         }
-    }
-
-    fn acknowledge(&mut self, kind: u8, payload: &[u8], turn: &mut Turn) -> Result<(), Broken> {
-        self.acks += 1;
-        write(&mut turn.out, kind, flag::ACK, 0, payload);
-        if self.acks > ACKS_MAX { Err(Broken) } else { Ok(()) }
     }
 
     /// A part of a head, which begins in the frame `first` and goes on in `head`.
@@ -321,7 +348,10 @@ impl Session {
         match status {
             // Something came before the answer (section 8.1), which does not end with it.
             Some(100..200) if stream.status == 0 && !ends => return Ok(()),
-            Some(status @ 200..) if stream.status == 0 => (stream.status, stream.length) = (status, length),
+            Some(status @ 200..) if stream.status == 0 => {
+                (stream.status, stream.length) = (status, length);
+                self.flood.brings();
+            }
             // Fields behind the content end the answer.
             None if stream.status > 0 && ends => {}
             _ => return Err(Broken),
@@ -335,7 +365,7 @@ impl Session {
     /// An answer is whole.
     fn answered(&mut self, at: usize, turn: &mut Turn) {
         let stream = self.streams.take(at);
-        self.acks = 0;
+        self.flood.answered();
         // Nobody waits for the rest of the request any more (section 8.1).
         if !stream.is_sent() {
             write_number(&mut turn.out, kind::RST_STREAM, stream.number, code::NO_ERROR);
@@ -373,8 +403,8 @@ impl Session {
                 self.streams_taken = usize::MAX;
             }
         }
-        self.acknowledge(kind::SETTINGS, &[], turn)?;
-        self.streams.send(&mut self.window, &mut turn.out);
+        write(&mut turn.out, kind::SETTINGS, flag::ACK, 0, &[]);
+        self.send_rest(turn);
         Ok(())
     }
 
@@ -387,14 +417,22 @@ impl Session {
             let stream = self.streams.at(at);
             stream.window = grown(stream.window, by)?;
         }
-        self.streams.send(&mut self.window, &mut turn.out);
+        self.send_rest(turn);
         Ok(())
+    }
+
+    /// Appends what of the bodies may be sent by now.
+    fn send_rest(&mut self, turn: &mut Turn) {
+        let before = self.window;
+        self.streams.send(&mut self.window, &mut turn.out);
+        self.flood.sends((before - self.window) as usize);
     }
 
     fn on_reset(&mut self, head: FrameHead, payload: &[u8], turn: &mut Turn) -> Result<(), Broken> {
         let code = frames::number(payload)?;
         let Some(at) = self.streams.find(head.stream)? else { return Ok(()) };
         let stream = self.streams.take(at);
+        self.flood.brings();
         match code {
             code::REFUSED_STREAM => turn.refused.push(stream.job),
             _ => turn.failed.push((stream.job, ErrorKind::Reset)),

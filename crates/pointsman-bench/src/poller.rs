@@ -36,6 +36,13 @@ pub(crate) struct Ready {
     pub(crate) ended: bool,
 }
 
+impl Ready {
+    /// There may be more to read, of which no edge tells.
+    pub(crate) fn unread(self) -> Ready {
+        Ready { readable: true, writable: false, ..self }
+    }
+}
+
 /// The sockets of one thread.
 #[derive(Debug)]
 pub(crate) struct Poller {

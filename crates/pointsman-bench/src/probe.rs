@@ -12,7 +12,7 @@ use crate::clock::now_ns;
 use crate::connection::{Job, Turn};
 use crate::negotiated::Negotiated;
 use crate::request::{Origin, Requests};
-use crate::speech::Speech;
+use crate::speech::{Speech, Unspoken};
 use crate::{Fault, Plan};
 
 /// How soon the bell is heard.
@@ -150,7 +150,12 @@ fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -
             speech.end(turn);
         } else {
             let fed = speech.feed(&piece[..count], now_ns(), turn);
-            fed.map_err(|_| io::Error::other(format!("what comes is no {}", speech.protocol().name())))?;
+            fed.map_err(|unspoken| {
+                io::Error::other(match unspoken {
+                    Unspoken::Malformed => format!("what comes is no {}", speech.protocol().name()),
+                    Unspoken::Flooded => "frames come without end, and no answer with them".to_owned(),
+                })
+            })?;
         }
         if !turn.done.is_empty() {
             return Ok(come);

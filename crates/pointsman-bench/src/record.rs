@@ -45,6 +45,8 @@ pub enum ErrorKind {
     Closed,
     /// What came is no answer.
     Malformed,
+    /// Frames came on its connection without end, none of which brought an answer nearer (HTTP/2).
+    Flooded,
     /// The request was to be sent once more for the second time, mostly because the server has said, twice, that it does
     /// not look at it (HTTP/2).
     Refused,
@@ -54,7 +56,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All of them, in this order.
-    pub const ALL: [ErrorKind; 11] = [
+    pub const ALL: [ErrorKind; 12] = [
         ErrorKind::Connect,
         ErrorKind::Ports,
         ErrorKind::Descriptors,
@@ -64,6 +66,7 @@ impl ErrorKind {
         ErrorKind::Reset,
         ErrorKind::Closed,
         ErrorKind::Malformed,
+        ErrorKind::Flooded,
         ErrorKind::Refused,
         ErrorKind::Status,
     ];
@@ -80,6 +83,7 @@ impl ErrorKind {
             ErrorKind::Reset => "reset",
             ErrorKind::Closed => "closed",
             ErrorKind::Malformed => "malformed",
+            ErrorKind::Flooded => "flooded",
             ErrorKind::Refused => "refused",
             ErrorKind::Status => "status",
         }

@@ -2,7 +2,7 @@
 
 use crate::connection::{Job, Turn};
 use crate::http1::Http1;
-use crate::http2::Http2;
+use crate::http2::{Http2, Wrong};
 use crate::plan::Protocol;
 
 /// The requests and answers of one connection.
@@ -18,9 +18,14 @@ pub(crate) enum Speech {
     Http2(Box<Http2>),
 }
 
-/// It is not what should be spoken.
+/// Why nothing more is read of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub(crate) enum Unspoken {
+    /// It is not what should be spoken.
+    Malformed,
+    /// What comes without end brings no answer nearer.
+    Flooded,
+}
 
 impl Speech {
     pub(crate) fn new(protocol: Protocol) -> Speech {
@@ -63,10 +68,13 @@ impl Speech {
     }
 
     /// Takes what has come; what it means to requests is in the turn.
-    pub(crate) fn feed(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Malformed> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Unspoken> {
         match self {
-            Speech::Http1(http1) => http1.feed(bytes, now_ns, turn).map_err(|_| Malformed),
-            Speech::Http2(http2) => http2.feed(bytes, now_ns, turn).map_err(|_| Malformed),
+            Speech::Http1(http1) => http1.feed(bytes, now_ns, turn).map_err(|_| Unspoken::Malformed),
+            Speech::Http2(http2) => http2.feed(bytes, now_ns, turn).map_err(|wrong| match wrong {
+                Wrong::Broken => Unspoken::Malformed,
+                Wrong::Flooded => Unspoken::Flooded,
+            }),
         }
     }
 

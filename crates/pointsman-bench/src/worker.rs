@@ -90,6 +90,8 @@ pub(crate) struct Worker {
     resting: BinaryHeap<Reverse<(u64, u32)>>,
     /// The measured time has not begun.
     warms_up: bool,
+    /// Connections that were not read to the end in their turn.
+    unread: Vec<Ready>,
     /// Requests of a connection that fails: empty between.
     failing: Vec<Job>,
     /// What is begun at once: empty between.
@@ -143,6 +145,7 @@ impl Worker {
             backlog: VecDeque::new(),
             to_send_again: VecDeque::new(),
             spare: Vec::new(),
+            unread: Vec::new(),
             failing: Vec::new(),
             beginning: Vec::new(),
             schedule,
@@ -192,10 +195,11 @@ impl Worker {
             if now >= self.given.timeline.to_ns && self.under_way == 0 {
                 return Ok(self.end());
             }
-            let due_ns = self.next_due_ns().min(sweep_ns);
             // What was done since `now` is work, whatever is waited for behind it.
             let idle_ns = now_ns();
+            let due_ns = if self.unread.is_empty() { self.next_due_ns().min(sweep_ns) } else { idle_ns };
             self.poller.wait(idle_ns, due_ns, &mut ready)?;
+            ready.append(&mut self.unread);
             if ready.is_empty() && spins(idle_ns, due_ns) && self.given.timeline.measures(idle_ns) {
                 self.record.spun_ns += now_ns().saturating_sub(idle_ns);
             }
@@ -328,6 +332,10 @@ impl Worker {
         self.write_down(now);
         let kind = match end {
             End::Goes => return self.settle(number, now),
+            End::Unread => {
+                self.unread.push(ready.unread());
+                return self.settle(number, now);
+            }
             End::Ended => {
                 let had_none = self.connections[number].is_quiet() && self.turn.done.is_empty();
                 self.record.closed_idle += u64::from(had_none);

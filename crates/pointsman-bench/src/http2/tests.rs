@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::flood::IDLE_MAX;
 use super::frames::{FIRST_WINDOW, flag, kind, setting, write, write_goaway, write_number, write_settings};
 use super::*;
 use crate::request::Requests;
@@ -23,7 +24,7 @@ fn begun(count: usize, streams: usize) -> (Http2, Turn) {
     (http2, turn)
 }
 
-fn fed(http2: &mut Http2, turn: &mut Turn, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Broken> {
+fn fed(http2: &mut Http2, turn: &mut Turn, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Wrong> {
     let mut bytes = Vec::new();
     write(&mut bytes);
     http2.feed(&bytes, 9, turn)
@@ -150,12 +151,67 @@ fn whatever_comes_no_request_is_lost() {
 }
 
 #[test]
-fn a_server_that_only_asks_for_acknowledgements_is_left() {
+fn frames_that_bring_nothing_come_to_an_end() {
+    type Write = fn(&mut Vec<u8>);
+    let ping: Write = |out| write(out, kind::PING, 0, 0, &[0; 8]);
+    let floods: [(&str, Write); 10] = [
+        ("pings", ping),
+        ("pings answered", |out| write(out, kind::PING, flag::ACK, 0, &[0; 8])),
+        ("settings", |out| write_settings(out, &[])),
+        ("settings with much to do", |out| write_settings(out, &[(setting::INITIAL_WINDOW_SIZE, 9); 2_000])),
+        ("empty data", |out| write(out, kind::DATA, 0, 1, &[])),
+        ("data that is padding", |out| write(out, kind::DATA, flag::PADDED, 1, &[3, 0, 0, 0])),
+        ("windows", |out| write_number(out, kind::WINDOW_UPDATE, 0, 1)),
+        ("resets of what has ended", |out| write_number(out, kind::RST_STREAM, 1, code::CANCEL)),
+        ("interim answers", |out| {
+            write(out, kind::HEADERS, flag::END_HEADERS, 3, &[0x08, 3, b'1', b'0', b'3'])
+        }),
+        ("what nobody knows", |out| write(out, 0xfa, 0, 0, &[])),
+    ];
+    for (name, flood) in floods {
+        let (mut http2, mut turn) = begun(2, 2);
+        fed(&mut http2, &mut turn, |out| write_settings(out, &[])).expect("fine");
+        let head = |out: &mut Vec<u8>| write(out, kind::HEADERS, flag::END_HEADERS, 1, &[0x88]);
+        fed(&mut http2, &mut turn, head).expect("fine");
+        if name.starts_with("resets") {
+            fed(&mut http2, &mut turn, flood).expect("the first ends it");
+        }
+        let mut some = Vec::new();
+        (0..64).for_each(|_| flood(&mut some));
+        let ends = (0..IDLE_MAX).find_map(|_| {
+            turn.out.clear();
+            http2.feed(&some, 9, &mut turn).err()
+        });
+        assert_eq!(ends, Some(Wrong::Flooded), "{name}");
+        assert!(turn.out.len() < 4_000_000, "{name}: {}", turn.out.len());
+    }
+    // A block that goes on with nothing.
     let (mut http2, mut turn) = begun(1, 1);
     fed(&mut http2, &mut turn, |out| write_settings(out, &[])).expect("fine");
-    let pings =
-        (0..ACKS_MAX + 1).map(|_| fed(&mut http2, &mut turn, |out| write(out, kind::PING, 0, 0, &[0; 8])));
-    assert_eq!(pings.last(), Some(Err(Broken)));
+    fed(&mut http2, &mut turn, |out| write(out, kind::HEADERS, 0, 1, &[0x88])).expect("fine");
+    let ends = (0..=IDLE_MAX)
+        .find_map(|_| fed(&mut http2, &mut turn, |out| write(out, kind::CONTINUATION, 0, 1, &[])).err());
+    assert_eq!(ends, Some(Wrong::Flooded));
+    // As many beside answers and content are none.
+    let (mut http2, mut turn) = begun(1, 1);
+    fed(&mut http2, &mut turn, |out| write_settings(out, &[])).expect("fine");
+    fed(&mut http2, &mut turn, |out| write(out, kind::HEADERS, flag::END_HEADERS, 1, &[0x88])).expect("fine");
+    for _ in 0..2 * IDLE_MAX {
+        fed(&mut http2, &mut turn, ping).expect("fine");
+        fed(&mut http2, &mut turn, |out| write(out, kind::DATA, 0, 1, b"x")).expect("fine");
+        turn.out.clear();
+    }
+}
+
+#[test]
+fn windows_grow_as_often_as_bodies_need_it() {
+    let (mut http2, mut turn) = begun(400, 400);
+    fed(&mut http2, &mut turn, |out| write_settings(out, &[])).expect("fine");
+    // Some 28 MB, for a kilobyte of which each window grows.
+    for _ in 0..28_000 {
+        fed(&mut http2, &mut turn, |out| write_number(out, kind::WINDOW_UPDATE, 0, 1_000)).expect("fine");
+        turn.out.clear();
+    }
 }
 
 #[test]
@@ -165,5 +221,5 @@ fn a_head_without_an_end_is_refused() {
     fed(&mut http2, &mut turn, |out| write(out, kind::HEADERS, 0, 1, &[0x88])).expect("fine");
     let more =
         (0..17).map(|_| fed(&mut http2, &mut turn, |out| write(out, kind::CONTINUATION, 0, 1, &[0; 16_384])));
-    assert_eq!(more.last(), Some(Err(Broken)));
+    assert_eq!(more.last(), Some(Err(Wrong::Broken)));
 }
