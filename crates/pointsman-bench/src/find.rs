@@ -9,12 +9,15 @@ use pointsman_measure::verdict::{Colour, Verdict, verdict};
 
 use crate::outcome::Void;
 use crate::plan::{Arrivals, Load, Plan};
+use crate::quiet::wait_for_quiet;
 use crate::{Ceiling, Fault, Machine, Negotiated, Outcome, Progress, run_whole};
 
 /// How often a trial is begun whose first request is not answered: a server that was overloaded may need a moment.
 const BEGINNINGS_MAX: u32 = 3;
 /// Such a moment.
 const MOMENT: Duration = Duration::from_secs(1);
+/// It is waited so long at most for others of the host to leave the machine alone, behind a trial that they have disturbed.
+const QUIET_WITHIN: Duration = Duration::from_secs(20);
 
 /// What is searched, and for what.
 #[derive(Clone, Debug)]
@@ -48,6 +51,8 @@ pub enum Sight<'a> {
     Running(&'a Trial, &'a Progress),
     /// A trial has ended.
     Ended(&'a Tried),
+    /// Others of the host have disturbed it: the next waits until they are quiet.
+    Waits,
 }
 
 /// A trial that was run.
@@ -84,6 +89,8 @@ pub struct Found {
     pub began_unix_s: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
+    /// How much of that it waited for others of the host to be quiet.
+    pub waited_seconds: f64,
     /// Whether the time was up before the search was at its end.
     pub was_cut_short: bool,
     /// Whether somebody wanted no more of it before that: trials that had ended by then count.
@@ -181,6 +188,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let interrupt = &asked.plan.interrupt;
     let (mut was_cut_short, mut was_interrupted) = (false, false);
+    let mut waited = Duration::ZERO;
     let mut trials = Vec::new();
     let mut agreed = crate::negotiated::Agreements::default();
     let (mut machine, mut addresses) = (None, Vec::new());
@@ -214,10 +222,14 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         let voids: Vec<Void> = outcome.voids.iter().filter(|void| !is_of_load(void)).cloned().collect();
         let verdict = verdict_of_trial(&outcome, &asked.goal);
         let judged = if voids.is_empty() {
-            search.saw(seen(&outcome, of_each, verdict.colour));
+            search.saw(Seen {
+                control: verdict.colour,
+                is_disturbed: verdict.is_disturbed(),
+                ..seen(&outcome, of_each)
+            });
             *search.records().last().expect("one was seen just now")
         } else {
-            Judged { trial, seen: seen(&outcome, of_each, Colour::Red), shortfall: None }
+            Judged { trial, seen: Seen { control: Colour::Red, ..seen(&outcome, of_each) }, shortfall: None }
         };
         (machine, addresses) = (Some(outcome.machine), outcome.addresses);
         let server_us = outcome.server.and_then(|server| match counted {
@@ -225,9 +237,16 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
             Counted::Handshakes => server.us_per_handshake,
         });
         trials.push(Tried { judged, verdict, server_us, voids: voids.clone() });
-        observe(Sight::Ended(&trials[trials.len() - 1]));
+        let ended = &trials[trials.len() - 1];
+        observe(Sight::Ended(ended));
         if !voids.is_empty() {
             break Ending::Void { rate_per_s: trial.rate_per_s, voids };
+        }
+        // What agents see of their hosts is theirs.
+        if ended.judged.was_disturbed() && outcome.agents.is_empty() {
+            observe(Sight::Waits);
+            let left = asked.within.map_or(Duration::MAX, |within| within.saturating_sub(began.elapsed()));
+            waited += wait_for_quiet(left.min(QUIET_WITHIN), interrupt);
         }
     };
     Ok(Found {
@@ -240,6 +259,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         machine: machine.unwrap_or_else(Machine::look),
         began_unix_s,
         seconds: began.elapsed().as_secs_f64(),
+        waited_seconds: waited.as_secs_f64(),
         was_cut_short,
         was_interrupted,
     })
@@ -310,14 +330,15 @@ fn verdict_of_one(outcome: &Outcome, goal: &Goal) -> Verdict {
         // More connections may have sustained more where each answer came in time and the goal was missed all the same.
         let service = &record.service;
         let is_in_time = !service.is_empty() && service.value_at_quantile(0.99) / 1_000 <= goal.p99_us_max;
-        if is_in_time && goal.shortfall(&seen(outcome, 1.0, Colour::Green)).is_some() {
+        if is_in_time && goal.shortfall(&seen(outcome, 1.0)).is_some() {
             measures.held_back = record.held_back;
         }
     }
     verdict(&measures)
 }
 
-fn seen(outcome: &Outcome, of_each: f64, control: Colour) -> Seen {
+/// What was seen by a client in control.
+fn seen(outcome: &Outcome, of_each: f64) -> Seen {
     let us = |quantile: f64| response_ns(outcome, quantile) / 1_000;
     Seen {
         offered_per_s: outcome.demanded() / of_each,
@@ -327,7 +348,8 @@ fn seen(outcome: &Outcome, of_each: f64, control: Colour) -> Seen {
         p50_us: us(0.5),
         p90_us: us(0.9),
         p99_us: us(0.99),
-        control,
+        control: Colour::Green,
+        is_disturbed: false,
     }
 }
 

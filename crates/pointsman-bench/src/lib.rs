@@ -44,6 +44,7 @@ mod poller;
 mod probe;
 mod process;
 mod provenance;
+mod quiet;
 mod record;
 mod report;
 mod request;

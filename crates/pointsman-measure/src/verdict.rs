@@ -51,6 +51,21 @@ pub struct Verdict {
     pub not_measured: Vec<Measure>,
 }
 
+impl Verdict {
+    /// Whether a red trial is red for what others of the host did, as far as that is known: time was stolen, and all that is
+    /// red is what stolen time does. How much of its core the client took itself is not, nor what it ran out of.
+    pub fn is_disturbed(&self) -> bool {
+        let mut red = self.reasons.iter().filter(|reason| reason.colour == Colour::Red);
+        self.colour == Colour::Red
+            && self.reasons.iter().any(|reason| reason.measure == Measure::Steal)
+            && red.all(|reason| {
+                let measure = reason.measure;
+                use Measure::{ListenQueue, Little, SendLag, Steal, SynRetransmits, Waited, WarmUp};
+                matches!(measure, Steal | SendLag | Waited | Little | SynRetransmits | ListenQueue | WarmUp)
+            })
+    }
+}
+
 /// Judges a trial by what its client measured of itself.
 pub fn verdict(seen: &SelfMeasures) -> Verdict {
     let mut reasons: Vec<Reason> = seen.reasons();

@@ -22,7 +22,8 @@ fn search(
             Step::Run(trial) => {
                 assert_eq!(search.step(), Step::Run(trial), "the same until something was seen");
                 search.saw(seen(&trial));
-                assert!(search.records().len() <= search.goal().trials_max as usize);
+                let own = search.records().iter().filter(|record| !record.was_disturbed()).count();
+                assert!(own <= search.goal().trials_max as usize);
             }
             Step::Found(findings) => {
                 let findings = findings.clone();
@@ -202,6 +203,40 @@ fn the_knee_is_before_the_saturation_and_the_curve_is_zoomed_there() {
     }
     // A single trial of the ramp that was slow by chance looks like a bend too.
     assert!(near_the_bend * 2 >= zooms, "{near_the_bend} of {zooms}");
+}
+
+#[test]
+fn what_others_of_the_host_do_is_no_limit_of_the_client() {
+    // Every fourth trial begins a stretch of up to nine that are red for stolen time, and say nonsense.
+    let server = Server::Deterministic { capacity: 500.0 };
+    let (mut found, mut disturbed) = (0, 0);
+    for seed in 0..40 {
+        let mut host = pointsman_measure::Random::new(seed);
+        let mut busy = 0;
+        let (ended, search) = search(Goal::default(), seed, |trial| {
+            let seen = run(server, trial);
+            busy = if busy == 0 && host.below(4) == 0 { 1 + host.below(9) } else { busy };
+            if busy == 0 {
+                return seen;
+            }
+            busy -= 1;
+            Seen { achieved_per_s: 9_000.0, p99_us: 1, control: Colour::Red, is_disturbed: true, ..seen }
+        });
+        let ended = ended.unwrap_or_else(|why| panic!("{seed}: {why:?}"));
+        let peak = ended.peak.expect("enough trials count");
+        assert!(ended.curve.iter().all(|point| point.achieved_per_s.value < 520.0), "{seed}");
+        found += usize::from(peak.answered_per_s.covers(500.0) && peak.limit == Limit::Server);
+        disturbed += search.records().iter().filter(|record| !record.counts()).count();
+    }
+    assert!(found >= 38, "{found} of 40");
+    assert!(disturbed > 40 * 60, "{disturbed}");
+    // Who is always disturbed has no result, and an end.
+    let (ended, search) = search(Goal::default(), 1, |trial| Seen {
+        control: Colour::Red,
+        is_disturbed: true,
+        ..run(server, trial)
+    });
+    assert!(ended.is_err() && search.records().len() <= 375, "{}", search.records().len());
 }
 
 #[test]

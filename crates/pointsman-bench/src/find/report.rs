@@ -268,7 +268,7 @@ impl Found {
         };
         json!({
             "version": 1, "kind": "find", "counted": self.counted.name(), "ending": ending, "result": findings,
-            "seconds": self.seconds, "cut_short": self.was_cut_short, "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
+            "seconds": self.seconds, "waited_seconds": self.waited_seconds, "cut_short": self.was_cut_short, "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
             "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "negotiated": negotiated(&self.negotiated), "trials": trials,
         })

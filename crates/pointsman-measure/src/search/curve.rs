@@ -200,6 +200,7 @@ mod tests {
                 p90_us: 1,
                 p99_us: 1,
                 control: Colour::Green,
+                is_disturbed: false,
             },
             shortfall: None,
         };

@@ -149,6 +149,7 @@ mod tests {
             p90_us: 900,
             p99_us: 2_000,
             control: Colour::Green,
+            is_disturbed: false,
         };
         let goal = Goal::default();
         assert_eq!(goal.shortfall(&good), None);

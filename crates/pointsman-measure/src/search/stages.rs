@@ -144,8 +144,12 @@ impl Search {
             self.advance(Some(record.passed()));
             return;
         }
+        // What others of the host do says nothing of a load, and passes.
+        if record.was_disturbed() && self.disturbed() < self.disturbed_max() {
+            return;
+        }
         self.red_tries += 1;
-        let is_disturbed = self.was_in_control_at(trial.rate_per_s);
+        let is_disturbed = record.was_disturbed() || self.was_in_control_at(trial.rate_per_s);
         if self.red_tries >= if is_disturbed { DISTURBED_TRIES } else { RED_TRIES } {
             self.red_tries = 0;
             if !is_disturbed {
@@ -163,7 +167,7 @@ impl Search {
     /// No trial more: it ends with what is known by now, which may be no result.
     pub fn end(&mut self) {
         self.pending = None;
-        self.goal.trials_max = self.records.len() as u32;
+        self.goal.trials_max = 0;
     }
 
     /// All trials so far, the red ones too.
@@ -410,9 +414,19 @@ impl Search {
         self.reopened < REOPENED_MAX && self.left() >= BRACKET + RESERVED
     }
 
-    /// How many trials there may still be.
+    /// How many trials there may still be. Those that others of the host have disturbed are none of them.
     fn left(&self) -> usize {
-        (self.goal.trials_max as usize).saturating_sub(self.records.len())
+        let own = self.records.len() - self.disturbed().min(self.disturbed_max());
+        (self.goal.trials_max as usize).saturating_sub(own)
+    }
+
+    fn disturbed(&self) -> usize {
+        self.records.iter().filter(|record| record.was_disturbed()).count()
+    }
+
+    /// So many disturbed trials are run again as if there had been none.
+    fn disturbed_max(&self) -> usize {
+        self.goal.trials_max as usize / 2
     }
 
     /// How many confirmations around a load passed, of how many that count.

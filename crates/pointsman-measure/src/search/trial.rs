@@ -71,6 +71,9 @@ pub struct Seen {
     pub p99_us: u64,
     /// The verdict on the client. A red trial is run again and never counts.
     pub control: Colour,
+    /// Whether a red one is red for what others of the host did ([`crate::verdict::Verdict::is_disturbed`]): that says
+    /// nothing of what the client can do, and passes.
+    pub is_disturbed: bool,
 }
 
 /// What a trial misses of the goal.
@@ -99,6 +102,11 @@ impl Record {
     /// Whether it is a result at all: the client was in control.
     pub fn counts(&self) -> bool {
         self.seen.control != Colour::Red
+    }
+
+    /// Whether it is none for what others of the host did.
+    pub fn was_disturbed(&self) -> bool {
+        !self.counts() && self.seen.is_disturbed
     }
 
     /// Whether it met the goal.

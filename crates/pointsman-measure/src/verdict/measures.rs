@@ -422,6 +422,22 @@ mod tests {
     }
 
     #[test]
+    fn stolen_time_is_others_doing_and_a_full_core_is_not() {
+        let of = |change: fn(&mut SelfMeasures)| {
+            let mut seen = in_control();
+            change(&mut seen);
+            verdict(&seen).is_disturbed()
+        };
+        assert!(of(|seen| seen.steal_share = Some(0.3)));
+        assert!(of(|seen| (seen.steal_share, seen.send_lag_p99_us) = (Some(0.02), Some(9_000))));
+        // Nothing is red; nothing was stolen; and what is its own.
+        assert!(!of(|seen| seen.steal_share = Some(0.02)));
+        assert!(!of(|seen| seen.send_lag_p99_us = Some(9_000)));
+        assert!(!of(|seen| (seen.steal_share, seen.cpu_share) = (Some(0.3), Some(0.95))));
+        assert!(!of(|seen| (seen.steal_share, seen.ports_exhausted) = (Some(0.3), 1)));
+    }
+
+    #[test]
     fn the_worst_reason_comes_first() {
         let found = verdict(&SelfMeasures { cpu_share: Some(0.8), unsent: 7, ..in_control() });
         assert_eq!(found.colour, Colour::Red);

@@ -105,5 +105,6 @@ fn observe(answers: &[Answer], warm_up: f64, end: f64) -> Seen {
         p99_us: at(0.99),
         edge_per_s: 0.0,
         control: Colour::Green,
+        is_disturbed: false,
     }
 }

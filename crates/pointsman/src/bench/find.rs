@@ -266,6 +266,7 @@ fn of_sight(sight: Sight) -> String {
                 units::rate(seen.achieved_per_s),
             )
         }
+        Sight::Waits => "waiting for others of the host to be quiet".to_owned(),
     }
 }
 
