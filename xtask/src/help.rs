@@ -115,7 +115,10 @@ const COMMANDS: &[Command] = &[
         usage: "saturation [--trial TIME] [--rounds N] [--share PERCENT] [--of NAME]… [--server NAME]… [--seed N] [--output FOLDER] [--binary FILE] [--no-build]",
         what: "nginx, HAProxy, Apache and the switch by `pointsman bench find`: full handshakes, and kept connections",
         arguments: &[
-            ("--trial TIME", "how long a trial of handshakes is measured, from 200ms to 60s; without it 1s"),
+            (
+                "--trial TIME",
+                "how long a trial of handshakes is measured, from 200ms to 60s; without it 800ms",
+            ),
             ("--rounds N", "how often each search is made, from 1 to 100; without it 3"),
             (
                 "--share PERCENT",

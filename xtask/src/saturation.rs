@@ -18,7 +18,7 @@ use pointsman_e2e::{Authority, Random};
 
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
-use crate::peers::Machine;
+use crate::peers::{Machine, Precedence};
 use crate::project::{Project, succeed};
 use contender::{CONTENDERS, Contender, Kind};
 use report::Report;
@@ -67,7 +67,7 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
         let mut options = Self {
-            trial_ms: 1_000,
+            trial_ms: 800,
             rounds: 3,
             share_percent: None,
             seed: 1,
@@ -106,6 +106,17 @@ impl Options {
     }
 }
 
+impl Options {
+    /// What the throttle leaves of the servers' core is theirs, whatever else the machine does. Where there is none there may
+    /// be no right to that.
+    fn precedence_of_servers(&self) -> Precedence {
+        match self.share_percent {
+            Some(100) => Precedence::Usual,
+            _ => Precedence::Preferred,
+        }
+    }
+}
+
 /// A time of a trial.
 fn milliseconds(text: &str) -> Result<u32> {
     let time = read_time(text).map_err(Failure::usage)?;
@@ -135,7 +146,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let pair = Authority::new("saturation").server(&["localhost"]);
     let mut contenders = Vec::new();
     for kind in &options.contenders {
-        contenders.push(Contender::start(*kind, &binary, &pair, &folder)?);
+        contenders.push(Contender::start(*kind, &binary, &pair, (&folder, options.precedence_of_servers()))?);
     }
     let mut searches = Searches::new(&binary, &folder, options);
     for mode in &options.modes {

@@ -25,6 +25,8 @@ pub(crate) enum Precedence {
     Usual,
     /// It waits for whoever is on the core to have had a turn, also when work has just come.
     Waits,
+    /// It gets the core before all others but those that take it. Only root may.
+    Preferred,
     /// It takes the core whenever it wants it. Only root may.
     First,
 }
@@ -43,6 +45,7 @@ impl<'a> Place<'a> {
             Precedence::Usual => {}
             // The kernel lets no batch process take the core from another that has it.
             Precedence::Waits => words.extend(["chrt", "--batch", "0"]),
+            Precedence::Preferred => words.extend(["nice", "-n", "-20"]),
             Precedence::First => words.extend(["chrt", "--fifo", "10"]),
         }
         words.into_iter().map(OsString::from).collect()
@@ -122,6 +125,8 @@ mod tests {
         assert_eq!(words(Place::on(&[0])), "prlimit --nofile=16384 taskset --cpu-list 0");
         let waits = Place { cores: &[0, 1], precedence: Precedence::Waits };
         assert_eq!(words(waits), "prlimit --nofile=16384 taskset --cpu-list 0,1 chrt --batch 0");
+        let preferred = Place { cores: &[0], precedence: Precedence::Preferred };
+        assert_eq!(words(preferred), "prlimit --nofile=16384 taskset --cpu-list 0 nice -n -20");
         let first = Place { cores: &[0], precedence: Precedence::First };
         assert_eq!(words(first), "prlimit --nofile=16384 taskset --cpu-list 0 chrt --fifo 10");
     }

@@ -10,7 +10,7 @@ use super::SERVER_CORE;
 use crate::failure::{Because, Failure, Result};
 use crate::generators::{CONTENT_BYTES, nginx_configuration};
 use crate::packages::located;
-use crate::peers::{Child, Place, free_port};
+use crate::peers::{Child, Place, Precedence, free_port};
 use crate::project::written;
 
 /// Where Debian keeps Apache's modules.
@@ -68,7 +68,12 @@ pub(super) struct Contender {
 }
 
 impl Contender {
-    pub(super) fn start(kind: Kind, binary: &Path, pair: &Pair, folder: &Path) -> Result<Self> {
+    pub(super) fn start(
+        kind: Kind,
+        binary: &Path,
+        pair: &Pair,
+        (folder, precedence): (&Path, Precedence),
+    ) -> Result<Self> {
         let folder = folder.join(kind.name());
         std::fs::create_dir_all(&folder).because(|| format!("cannot make `{}`", folder.display()))?;
         let certificate = save(&folder, "server.crt", &pair.certificate)?;
@@ -99,7 +104,8 @@ impl Contender {
             }
         };
         let log = folder.join("output.log");
-        let mut child = Child::start(kind.name(), Place::on(&[SERVER_CORE]), &program, &words, &log)?;
+        let mut child =
+            Child::start(kind.name(), Place { cores: &[SERVER_CORE], precedence }, &program, &words, &log)?;
         child.wait_for_port(port)?;
         let answer = answer(kind, port)?;
         Ok(Self { kind, port, answer, child })

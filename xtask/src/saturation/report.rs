@@ -110,6 +110,8 @@ impl Report {
         );
         for line in &lines {
             let cell = |name: &str, digits: usize| match line.spread(name) {
+                // One round says nothing of how far rounds are apart.
+                Some(Spread { median, .. }) if line.counted().count() < 2 => format!("{median:.digits$}"),
                 Some(Spread { median, min, max }) => {
                     format!("{median:.digits$} ({min:.digits$} to {max:.digits$})")
                 }
@@ -253,6 +255,9 @@ mod tests {
         let table = report.table();
         assert!(table.contains("| nginx, handshakes/s | – | – | 200 (100 to 400) | 1.00 |"), "{table}");
         assert!(table.contains("| 2, 0, 1 |"), "{table}");
+        let mut single = Report::default();
+        single.take(found(Kind::Nginx, 1, 100.0, "green"));
+        assert!(single.table().contains("| – | – | 100 | 1.00 |"), "{}", single.table());
         // Made again, it has one.
         report.take(found(Kind::Ours, 3, 1_200.0, "amber"));
         assert_eq!(report.without_a_result(), 0);

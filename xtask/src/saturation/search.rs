@@ -13,8 +13,8 @@ use crate::failure::{Failure, Result};
 /// What is known beforehand comes from so many clients, for so long.
 const ESTIMATE_CLIENTS: u32 = 32;
 const ESTIMATE_MS: u32 = 1_000;
-/// A search begins with this share of what they reached.
-const FROM_SHARE: f64 = 0.35;
+/// A search begins with this share of what they reached: far below what they sustain, for what fails there ends it.
+const FROM_SHARE: f64 = 0.2;
 /// Of a trial, and its warm-up beside that.
 const WARM_UP_SHARE: f64 = 0.25;
 /// How near a good and a bad load come.

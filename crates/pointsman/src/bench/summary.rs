@@ -220,8 +220,9 @@ fn limits(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let ports = outcome.ports_share().map_or(String::new(), |share| format!(" ({:.1} %)", share * 100.0));
     writeln!(
         text,
-        "  at most {} connections, {} of {} descriptors, {} ports{ports}",
+        "  at most {} connections ({} opened in the measured time), {} of {} descriptors, {} ports{ports}",
         record.connections_most,
+        record.opened,
         known(generator.descriptors_most),
         generator.descriptors_max,
         known(generator.ports_most),
