@@ -280,7 +280,10 @@ impl Connection {
 
     /// Does what can be done now.
     pub(crate) fn on_ready(&mut self, ready: Ready, now_ns: u64, turn: &mut Turn) -> End {
-        match self.advance(ready, now_ns, turn) {
+        let advanced = self.advance(ready, now_ns, turn);
+        // What a connection that fails would have said is nothing for the next one.
+        turn.out.clear();
+        match advanced {
             Ok(end) => end,
             Err(Trouble::Socket(error)) if self.stage == Stage::Connecting => {
                 let kind =

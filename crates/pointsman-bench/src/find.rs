@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use pointsman_measure::search::{Findings, Goal, NoResult, Record as Judged, Search, Seen, Step, Trial};
 use pointsman_measure::verdict::{Colour, Verdict, verdict};
 
-use crate::outcome::Void;
+use crate::outcome::{ServerUse, Void};
 use crate::plan::{Arrivals, Load, Plan};
 use crate::quiet::wait_for_quiet;
 use crate::{Ceiling, Fault, Machine, Negotiated, Outcome, Progress, run_whole};
@@ -197,8 +197,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
             was_interrupted = true;
             search.end();
         }
-        if !was_cut_short && !was_interrupted && asked.within.is_some_and(|within| began.elapsed() >= within)
-        {
+        if !was_cut_short && !was_interrupted && asked.left(began).is_zero() {
             was_cut_short = true;
             search.end();
         }
@@ -221,21 +220,11 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         agreed.add_all(&outcome.negotiated);
         let voids: Vec<Void> = outcome.voids.iter().filter(|void| !is_of_load(void)).cloned().collect();
         let verdict = verdict_of_trial(&outcome, &asked.goal);
-        let judged = if voids.is_empty() {
-            search.saw(Seen {
-                control: verdict.colour,
-                is_disturbed: verdict.is_disturbed(),
-                ..seen(&outcome, of_each)
-            });
-            *search.records().last().expect("one was seen just now")
-        } else {
-            Judged { trial, seen: Seen { control: Colour::Red, ..seen(&outcome, of_each) }, shortfall: None }
-        };
+        let seen =
+            Seen { control: verdict.colour, is_disturbed: verdict.is_disturbed(), ..seen(&outcome, of_each) };
+        let judged = judge(&mut search, trial, seen, voids.is_empty());
         (machine, addresses) = (Some(outcome.machine), outcome.addresses);
-        let server_us = outcome.server.and_then(|server| match counted {
-            Counted::Requests => server.us_per_request,
-            Counted::Handshakes => server.us_per_handshake,
-        });
+        let server_us = outcome.server.and_then(|server| counted.of_server(&server));
         trials.push(Tried { judged, verdict, server_us, voids: voids.clone() });
         let ended = &trials[trials.len() - 1];
         observe(Sight::Ended(ended));
@@ -245,8 +234,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         // What agents see of their hosts is theirs.
         if ended.judged.was_disturbed() && outcome.agents.is_empty() {
             observe(Sight::Waits);
-            let left = asked.within.map_or(Duration::MAX, |within| within.saturating_sub(began.elapsed()));
-            waited += wait_for_quiet(left.min(QUIET_WITHIN), interrupt);
+            waited += wait_for_quiet(asked.left(began).min(QUIET_WITHIN), interrupt);
         }
     };
     Ok(Found {
@@ -263,6 +251,32 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         was_cut_short,
         was_interrupted,
     })
+}
+
+impl Find {
+    /// How much of the time is left in which trials may begin.
+    fn left(&self, began: Instant) -> Duration {
+        self.within.map_or(Duration::MAX, |within| within.saturating_sub(began.elapsed()))
+    }
+}
+
+impl Counted {
+    /// What the server spent on each of it, in microseconds.
+    fn of_server(self, server: &ServerUse) -> Option<f64> {
+        match self {
+            Counted::Requests => server.us_per_request,
+            Counted::Handshakes => server.us_per_handshake,
+        }
+    }
+}
+
+/// What a trial is to the search; a void one is told, and nothing to it.
+fn judge(search: &mut Search, trial: Trial, seen: Seen, is_run: bool) -> Judged {
+    if !is_run {
+        return Judged { trial, seen: Seen { control: Colour::Red, ..seen }, shortfall: None };
+    }
+    search.saw(seen);
+    *search.records().last().expect("one was seen just now")
 }
 
 /// What is counted, and how many requests each of it is.
