@@ -9,6 +9,7 @@ mod http2_floods;
 mod http2_holds;
 mod known_servers;
 mod large_bodies;
+mod large_rules;
 mod limits;
 mod memory;
 mod pressure;
