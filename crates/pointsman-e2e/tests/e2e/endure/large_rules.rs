@@ -32,7 +32,7 @@ const LISTENER: &str = "(() => {
 #[test]
 fn typing() {
     let count = scale(300, 5_000);
-    let servers = ["a", "b"].map(Origin::new);
+    let servers = ["sa", "sb"].map(Origin::new);
     let setup = Setup::new(2).rules(&rules(count)).with_token();
     let switch = setup.pool("a", &[&servers[0]]).pool("b", &[&servers[1]]).start();
     let Some(mut browser) = Browser::start(1280, 900) else { return };
