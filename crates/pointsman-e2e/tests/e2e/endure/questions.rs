@@ -5,22 +5,25 @@ use std::time::{Duration, Instant};
 use pointsman_e2e::{Bound, Origin, Setup, Switch, Unit, figure, scale};
 use serde_json::{Value, json};
 
-use super::whole;
+use super::{TICK_MS, whole};
 
 pointsman_e2e::for_threads!(a_changed_rule_among_thousands);
 
 const CHECK: &str = "/api/v1/listeners/shop/rules/check?client=editor&within_ms=10000";
-/// What somebody would wait for while they type.
-const ANSWER_MS_MAX: u64 = 200;
+/// What somebody would wait for while they type, where no other work is in the way.
+const CPU_MS_MAX: u64 = 200;
+/// What they would wait for at all: the work gives way to whatever else the machine does.
+const ANSWER_MS_MAX: u64 = 1000;
 
 /// One rule after another is changed, and each time it is asked what the whole of them means. What serves goes on meanwhile.
 fn a_changed_rule_among_thousands(threads: usize) {
-    let (rules, times) = (scale(100, 5_000), scale(3, 21));
+    let (rules, times) = (scale(40, 5_000), scale(3, 21));
     let fault = format!("one of {rules} rules changed, {threads} threads");
     let origin = Origin::new("origin");
     let pools = (0..7).fold(Setup::new(threads), |setup, pool| setup.pool(&format!("s{pool}"), &[&origin]));
     let switch = pools.rules(&crowd(rules, None)).with_token().start();
     let mut client = switch.client();
+    let before = switch.cpu_ticks();
     let mut took: Vec<Duration> = (0..times)
         .map(|time| {
             let changed = rules / times * time;
@@ -38,12 +41,14 @@ fn a_changed_rule_among_thousands(threads: usize) {
             took
         })
         .collect();
+    let cpu_ms = (switch.cpu_ticks() - before) * TICK_MS / times as u64;
     took.sort_unstable();
     let median = took.get(times / 2).copied().unwrap_or_default();
     // Of a debug build, and of few rules, the time says nothing.
-    let bound = scale(u64::MAX, ANSWER_MS_MAX);
+    let bound = |ms| Bound::AtMost(scale(u64::MAX, ms));
     let median_ms = u64::try_from(median.as_millis()).expect("it has ended");
-    figure(&fault, median_ms, Unit::Count("milliseconds to the answer, median"), Bound::AtMost(bound));
+    figure(&fault, cpu_ms, Unit::Count("milliseconds of CPU for an answer"), bound(CPU_MS_MAX));
+    figure(&fault, median_ms, Unit::Count("milliseconds to the answer, median"), bound(ANSWER_MS_MAX));
     // Nobody who types leaves anything behind.
     assert!(switch.metric("pointsman_connections_open", &[]) <= whole(1));
     assert!(!switch.said().contains("audit "), "{}", switch.said());
