@@ -204,6 +204,25 @@ pub(crate) static ACCESS: Shape = Object(&[
 /// Of requests, densely: `took` has a count for each of the bounds that the answer begins with, and one for all that took longer.
 const COUNTED: &[(&str, Shape)] = &[("responses", RESPONSES), ("took", List(&Count)), ("took_sum_us", Count)];
 
+/// Of TLS: what succeeded by session, version and group, and what failed by reason.
+const HANDSHAKES: Shape = Object(&[
+    ("full", Count),
+    ("resumed", Count),
+    ("versions", Object(&[("1.2", Count), ("1.3", Count)])),
+    (
+        "groups",
+        Object(&[
+            ("X25519MLKEM768", Count),
+            ("X25519", Count),
+            ("secp256r1", Count),
+            ("secp384r1", Count),
+            ("other", Count),
+            ("none", Count),
+        ]),
+    ),
+    ("failures", Any),
+]);
+
 pub(crate) static TRAFFIC: Shape = Object(&[
     ("version", Version),
     ("generation", Count),
@@ -219,6 +238,7 @@ pub(crate) static TRAFFIC: Shape = Object(&[
                 ("pool", OrNull(&Text)),
                 ("connections_open", Count),
                 ("refusals", Count),
+                ("tls", OrNull(&HANDSHAKES)),
                 (
                     "rules",
                     List(&All(&[
@@ -249,6 +269,38 @@ pub(crate) static TRAFFIC: Shape = Object(&[
             ),
         ])),
     ),
+]);
+
+const ONE_REQUEST: Shape = Object(&[
+    ("when", Time),
+    ("listener", Text),
+    ("rule", OrNull(&Text)),
+    ("pool", OrNull(&Text)),
+    ("server", OrNull(&Text)),
+    ("status", OrNull(&Count)),
+    ("error", OrNull(&Text)),
+    ("total_us", Count),
+    ("decided_us", OrNull(&Count)),
+    ("queued_us", OrNull(&Count)),
+    ("connected_us", OrNull(&Count)),
+    ("first_byte_us", OrNull(&Count)),
+    ("tries", Count),
+    ("request_bytes", Count),
+    ("response_bytes", Count),
+    ("client", OrNull(&Text)),
+    ("method", OrNull(&Text)),
+    ("host", OrNull(&Text)),
+    ("path", OrNull(&Text)),
+    ("query", OrNull(&Text)),
+]);
+
+pub(crate) static REQUESTS: Shape = Object(&[
+    ("version", Version),
+    ("names_requests", Flag),
+    ("slowest_s", Count),
+    ("slowest", List(&ONE_REQUEST)),
+    ("failed_s", Count),
+    ("failed", List(&ONE_REQUEST)),
 ]);
 
 pub(crate) static RULES: Shape = Object(&[
@@ -336,6 +388,27 @@ pub(crate) static FORGOTTEN: Shape = Object(&[("version", Version), ("forgotten"
 
 pub(crate) static CHANGED_CONFIGURATION: Shape =
     All(&[CONFIGURATION, Object(&[("waits_for_restart", TEXTS), ("findings", FINDINGS), ("text", Text)])]);
+
+/// What a class had in one direction; null where it counts nothing of it.
+const ONE_WAY: Shape = OrNull(&Object(&[("bytes", Count), ("waits", Count), ("waiting", Count)]));
+
+pub(crate) static BANDWIDTH: Shape = Object(&[
+    ("version", Version),
+    ("at_us", Count),
+    (
+        "classes",
+        List(&Object(&[
+            ("name", Text),
+            ("parent", OrNull(&Text)),
+            ("direction", Word(&["both", "to-client", "to-server"])),
+            ("guaranteed_bytes_per_second", Count),
+            ("ceiling_bytes_per_second", OrNull(&Count)),
+            ("burst_bytes", Count),
+            ("to_client", ONE_WAY),
+            ("to_server", ONE_WAY),
+        ])),
+    ),
+]);
 
 pub(crate) static CERTIFICATES: Shape =
     Object(&[("version", Version), ("certificates", List(&CERTIFICATE_NOW))]);

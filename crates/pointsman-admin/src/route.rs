@@ -20,6 +20,8 @@ pub enum Call {
     Access,
     /// What comes and what becomes of it, by listener, rule, pool and server.
     Traffic,
+    /// The slowest of the requests, and those that failed.
+    Requests,
     /// The rules of a listener.
     Rules,
     /// Other rules in their place.
@@ -68,6 +70,8 @@ pub enum Call {
     ChangeServer,
     /// A server less in the configuration.
     RemoveServer,
+    /// The classes of bandwidth, and what they had.
+    Bandwidth,
     /// The certificates of all listeners.
     Certificates,
     /// One of them.

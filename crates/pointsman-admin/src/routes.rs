@@ -170,6 +170,12 @@ pub(crate) static ROUTES: &[Route] = &[
         &answers::TRAFFIC,
         "What has come since the start and what became of it, by listener, rule and server, and how servers stand: to be read again and again.",
     ),
+    get(
+        "/api/v1/requests",
+        Call::Requests,
+        &answers::REQUESTS,
+        "The slowest requests of the last minutes and the latest that failed, with the rule that decided each and when its steps were taken. Who sent what is shown to whoever has a token or a client certificate.",
+    ),
     Route {
         refusals: &[NO_LISTENER],
         ..get(
@@ -395,6 +401,12 @@ pub(crate) static ROUTES: &[Route] = &[
             "Takes a server out of its pool and of the configuration. What is on its way there goes on.",
         )
     },
+    get(
+        "/api/v1/bandwidth",
+        Call::Bandwidth,
+        &answers::BANDWIDTH,
+        "The classes of bandwidth, what was sent in each since the start, and what waits there: to be read again and again.",
+    ),
     get(
         "/api/v1/certificates",
         Call::Certificates,

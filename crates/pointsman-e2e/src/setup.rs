@@ -19,6 +19,7 @@ pub const ADMIN_TOKEN: &str = "8f1d5b0c2e7a49630f1e2d3c4b5a6978";
 #[derive(Clone, Debug)]
 pub struct Setup {
     top: String,
+    has_log: bool,
     listeners: Vec<Listener>,
     pools: String,
     files: Vec<(String, String)>,
@@ -43,6 +44,7 @@ impl Setup {
     pub fn new(threads: usize) -> Self {
         let mut setup = Self {
             top: format!("threads = {threads}\n"),
+            has_log: true,
             listeners: Vec::new(),
             pools: String::new(),
             files: Vec::new(),
@@ -58,6 +60,13 @@ impl Setup {
     #[must_use]
     pub fn top(mut self, keys: &str) -> Self {
         writeln!(self.top, "{keys}").expect("memory");
+        self
+    }
+
+    /// Without an access log.
+    #[must_use]
+    pub fn without_log(mut self) -> Self {
+        self.has_log = false;
         self
     }
 
@@ -225,7 +234,7 @@ impl Setup {
         // Without it every start draws another key, and sticky choices could not be compared.
         self.unless_given(&mut text, "sticky_key", "\"000102030405060708090a0b0c0d0e0f\"");
         text.push_str(&self.top);
-        if !self.top.contains("[access_log]") {
+        if self.has_log && !self.top.contains("[access_log]") {
             text.push_str("\n[access_log]\npath = \"-\"\n");
         }
         if !self.top.contains("[admin]") {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pointsman_config::{Listener, Pipeline, Protocol, ProxyProtocol};
 use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
-use pointsman_telemetry::{Event, Handshake, HandshakeFailure, Refusal};
+use pointsman_telemetry::{Event, Handshake, HandshakeFailure, Refusal, TlsGroup, TlsSession, TlsVersion};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
 use tokio::io::AsyncRead;
 
@@ -233,8 +233,7 @@ async fn handshake(
     };
     match outcome {
         Ok(Ok(stream)) => {
-            let how = if stream.is_resumed() { Handshake::Resumed } else { Handshake::Full };
-            shard.recorder.hear(&Event::Handshake(&listener.metrics, how));
+            shard.recorder.hear(&Event::Handshake(&listener.metrics, agreed(&stream)));
             return Some(stream).zip(booked);
         }
         Ok(Err(error)) => shaking.failed(shard, &error),
@@ -261,6 +260,14 @@ pub(crate) async fn first_word(
             Err(Elapsed::Ended) if !shard.is_draining() && shard.local().live.listener(id).is_some() => {}
             outcome => return outcome,
         }
+    }
+}
+
+fn agreed(stream: &TlsStream) -> Handshake {
+    Handshake {
+        session: if stream.is_resumed() { TlsSession::Resumed } else { TlsSession::Full },
+        version: TlsVersion::named(stream.version()),
+        group: TlsGroup::named(stream.group()),
     }
 }
 

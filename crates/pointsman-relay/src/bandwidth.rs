@@ -1,6 +1,7 @@
 //! Classes of `bandwidth`: what goes out of a body or a tunnel waits until its class has room for it.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::task::Poll;
 use pointsman_config::{BandwidthClass, Direction};
 use pointsman_rules::Effect;
 use pointsman_shape::{ClassRates, ClassState, Grant, PIECE_BYTES, Tree};
-use pointsman_telemetry::{BandwidthMetrics, Event, Metrics};
+use pointsman_telemetry::{BandwidthMetrics, Event, Metrics, Recorder};
 
 use crate::exchange::Exchange;
 use crate::fault::Fault;
@@ -148,15 +149,23 @@ impl LiveBandwidth {
 }
 
 /// What shapes the bytes of an exchange in one direction. Without a class it does nothing, and costs nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Shaping(Option<Box<Shaped>>);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Shaped {
     class: ClassId,
     toward: Toward,
-    /// Until when nothing is to be had; 0: nothing was asked for in vain.
+    /// Nothing where nothing was asked for in vain.
+    waiting: Option<Waiting>,
+}
+
+/// That bytes wait for their class; that they do no more is told when this goes.
+struct Waiting {
+    /// Until when nothing is to be had.
     until_us: u64,
+    metrics: Arc<BandwidthMetrics>,
+    recorder: Rc<Recorder>,
 }
 
 /// Leave to move bytes, which is to be settled.
@@ -170,7 +179,7 @@ pub(crate) struct Leave {
 
 impl Shaping {
     pub(crate) fn new(class: Option<ClassId>, toward: Toward) -> Shaping {
-        Shaping(class.map(|class| Box::new(Shaped { class, toward, until_us: 0 })))
+        Shaping(class.map(|class| Box::new(Shaped { class, toward, waiting: None })))
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -179,12 +188,12 @@ impl Shaping {
 
     /// How long it waits for its class; nothing where it does not.
     pub(crate) fn waits_ms(&self, shard: &Shard) -> Option<u32> {
-        let shaped = self.0.as_ref().filter(|shaped| shaped.until_us > 0)?;
-        Some(shard.ms_until(shaped.until_us).clamp(1, LOOK_MS_MAX))
+        let waiting = self.0.as_ref()?.waiting.as_ref()?;
+        Some(shard.ms_until(waiting.until_us).clamp(1, LOOK_MS_MAX))
     }
 
     pub(crate) fn is_waiting(&self) -> bool {
-        self.0.as_ref().is_some_and(|shaped| shaped.until_us > 0)
+        self.0.as_ref().is_some_and(|shaped| shaped.waiting.is_some())
     }
 
     /// Asks for a piece. Where nothing is to be had, it is the caller's deadline that wakes it.
@@ -194,7 +203,7 @@ impl Shaping {
         let local = shard.local();
         // A class that a reload took away bounds nothing.
         let Some(place) = local.live.bandwidth.place(shaped) else {
-            shaped.until_us = 0;
+            shaped.waiting = None;
             return Poll::Ready(free);
         };
         let now_us = shard.clock.round_us();
@@ -202,14 +211,12 @@ impl Shaping {
         let tree = &local.live.bandwidth.trees[shaped.toward as usize];
         match tree.take(place.at, bytes, now_us.saturating_mul(1000)) {
             Ok(grant) => {
-                shaped.until_us = 0;
+                shaped.waiting = None;
                 Poll::Ready(Leave { bytes: grant.bytes.into(), grant: Some((grant, local.clone())) })
             }
             Err(wait_ns) => {
-                if shaped.until_us == 0 {
-                    shard.recorder.hear(&Event::ShapedWait(&place.metrics));
-                }
-                shaped.until_us = now_us.saturating_add((wait_ns / 1000).max(1));
+                let waiting = shaped.waiting.get_or_insert_with(|| Waiting::new(&place.metrics, shard));
+                waiting.until_us = now_us.saturating_add((wait_ns / 1000).max(1));
                 Poll::Pending
             }
         }
@@ -225,6 +232,25 @@ impl Shaping {
         if moved > 0 {
             shard.recorder.hear(&Event::Shaped(&place.metrics, moved));
         }
+    }
+}
+
+impl Waiting {
+    fn new(metrics: &Arc<BandwidthMetrics>, shard: &Shard) -> Waiting {
+        shard.recorder.hear(&Event::ShapedWait(metrics));
+        Waiting { until_us: 0, metrics: metrics.clone(), recorder: shard.recorder.clone() }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.recorder.hear(&Event::ShapedWaitEnded(&self.metrics));
+    }
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("until_us", &self.until_us).finish_non_exhaustive()
     }
 }
 

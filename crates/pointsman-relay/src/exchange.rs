@@ -70,7 +70,7 @@ pub(crate) struct Exchange {
     pub(crate) reused: Option<bool>,
     pub(crate) fault: Option<Fault>,
     pub(crate) started_us: u64,
-    /// Absent while there is neither a log nor a trace.
+    /// Absent while there is neither a log nor a trace, and nobody looks.
     facts: Option<Box<Facts>>,
     /// What it may take of the memory, from when its head is whole.
     pub(crate) booked: Option<Booking>,
@@ -219,30 +219,30 @@ impl Exchange {
         if !self.is_connection && self.is_empty_connection() {
             return;
         }
-        let is_told = shard.recorder.wants_facts();
         // For the log the time is looked at anew: lines are read one by one.
-        let now_us = if is_told { shard.clock.now_us() } else { shard.clock.round_us() };
+        let now_us = if shard.recorder.wants_facts() { shard.clock.now_us() } else { shard.clock.round_us() };
         let counts = Counts {
             listener,
             server: self.server.as_ref().map(|server| &*server.metrics),
             rule: self.rule.as_ref().map(|rule| &*rule.metrics),
             is_connection: self.is_connection,
+            is_failed: self.status >= 500 || self.fault.is_some_and(Fault::is_failure),
             status: self.status,
             request_bytes: self.request_bytes,
             response_bytes: self.response_bytes,
             total_us: now_us.saturating_sub(self.started_us),
         };
-        if !is_told {
-            return shard.recorder.hear(&Event::Counted(&counts));
+        match shard.recorder.wants_exchange(&counts) {
+            false => shard.recorder.hear(&Event::Counted(&counts)),
+            true => self.tell_all(session, counts, now_us),
         }
-        self.log(session, counts, now_us);
         if let Some(facts) = self.facts.take() {
             shard.spare_facts.give_back(facts);
         }
     }
 
-    /// Tells all of it, for a line of the log.
-    fn log<C: Transport>(&self, session: &Session<C>, counts: Counts<'_>, now_us: u64) {
+    /// Tells all of it, for a line of the log, or because it stands out.
+    fn tell_all<C: Transport>(&self, session: &Session<C>, counts: Counts<'_>, now_us: u64) {
         let Connection { src, proxied, tls, .. } = &session.connection;
         let peer_text = match proxied {
             None => session.sender_text,

@@ -1,4 +1,5 @@
-//! What only the access log and traces want of a request, from its head to the end of its exchange.
+//! What only the access log, traces and who looks at requests that stand out want of a request, from its head to the end of
+//! its exchange.
 
 use std::cell::RefCell;
 use std::net::IpAddr;

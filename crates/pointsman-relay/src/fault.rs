@@ -177,6 +177,37 @@ impl Fault {
         })
     }
 
+    /// Whether a request failed by it that was in order: the client had no part in it.
+    pub(crate) fn is_failure(self) -> bool {
+        match self {
+            Fault::Server(_)
+            | Fault::Memory
+            | Fault::Hold
+            | Fault::NoListener
+            | Fault::NoServer
+            | Fault::QueueFull
+            | Fault::QueueTimeout => true,
+            Fault::Head(_)
+            | Fault::Path(_)
+            | Fault::Body(_)
+            | Fault::BodyTooLarge
+            | Fault::HeadTimeout
+            | Fault::BodyTimeout
+            | Fault::Client(_)
+            | Fault::Rejected
+            | Fault::Reset
+            | Fault::Unknown(_)
+            | Fault::Content(_)
+            | Fault::Substitution(_)
+            | Fault::Rewrite(_)
+            | Fault::TunnelIdle
+            | Fault::TunnelDrained
+            | Fault::Drained
+            | Fault::Overtaken
+            | Fault::Dropped => false,
+        }
+    }
+
     /// Header lines that the answer must have besides.
     pub(crate) fn lines(self) -> &'static [u8] {
         match self {

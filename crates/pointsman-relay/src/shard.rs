@@ -333,6 +333,7 @@ impl Shard {
         self.obey(inbox, sockets);
         self.date.set_time(self.clock.unix_us());
         self.recorder.flush();
+        self.recorder.tick(self.clock.now_us());
         self.help_in_shortage();
         self.help_in_lack_of_memory();
         self.buffers.help_holds();

@@ -1,7 +1,11 @@
 //! What the data path tells: one event a step, with borrowed facts.
 
+use crate::agreed::Handshake;
 use crate::family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 use crate::trace::TraceContext;
+
+/// The status of a request that became a tunnel.
+const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// A step on the way of a connection or request.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +55,10 @@ pub enum Event<'a> {
     Limited(&'a LimitMetrics),
     /// So many bytes of a class of bandwidth were used.
     Shaped(&'a BandwidthMetrics, u32),
-    /// What a class of bandwidth sends had to wait.
+    /// What a class of bandwidth sends has to wait.
     ShapedWait(&'a BandwidthMetrics),
+    /// It waits no more: it goes on, or is over. On the thread that told that it waits.
+    ShapedWaitEnded(&'a BandwidthMetrics),
     /// A rule decided about a request. Told apart from the end of the exchange, which may come when the
     /// rule is no longer in any plan.
     Decided(&'a RuleMetrics),
@@ -105,15 +111,6 @@ impl Hedge {
     pub(crate) fn name(self) -> &'static str {
         Hedge::ALL[self as usize].1
     }
-}
-
-/// How a TLS handshake succeeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handshake {
-    /// A new session.
-    Full,
-    /// An earlier session goes on.
-    Resumed,
 }
 
 /// Why a TLS handshake failed.
@@ -243,6 +240,8 @@ pub struct Counts<'a> {
     /// Whether it was a connection as a whole, of which no request was read: it is no request among others, and takes
     /// as long as its two sides like.
     pub is_connection: bool,
+    /// Whether it came to no good end, and that was not the client's doing.
+    pub is_failed: bool,
     /// The status the client was sent, or 0 if it was sent none.
     pub status: u16,
     /// Bytes of the request, head and body.
@@ -345,11 +344,19 @@ impl<'a> Counts<'a> {
             server: None,
             rule: None,
             is_connection: false,
+            is_failed: false,
             status: 0,
             request_bytes: 0,
             response_bytes: 0,
             total_us: 0,
         }
+    }
+
+    /// How long it took, where that says something: a tunnel takes as long as its two sides like.
+    #[inline]
+    pub(crate) fn duration_us(&self) -> Option<u64> {
+        let is_timed = self.status != SWITCHING_PROTOCOLS && !self.is_connection;
+        is_timed.then_some(self.total_us)
     }
 }
 
@@ -392,11 +399,6 @@ impl<'a> Exchange<'a> {
             trace: None,
         }
     }
-}
-
-impl Handshake {
-    pub(crate) const ALL: [(Handshake, &'static str); 2] =
-        [(Handshake::Full, "full"), (Handshake::Resumed, "resumed")];
 }
 
 impl HandshakeFailure {
@@ -471,7 +473,6 @@ impl ServerFailure {
 }
 
 // Counters are arrays indexed by these enums: a variant without a label must not compile.
-const _: () = assert!(Handshake::ALL.len() == Handshake::Resumed as usize + 1);
 const _: () = assert!(HandshakeFailure::ALL.len() == HandshakeFailure::Other as usize + 1);
 const _: () = assert!(Refusal::ALL.len() == Refusal::Rate as usize + 1);
 const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Status as usize + 1);

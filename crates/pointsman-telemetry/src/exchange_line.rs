@@ -212,6 +212,7 @@ mod tests {
                 server: Some(&server),
                 rule: None,
                 is_connection: false,
+                is_failed: false,
                 status: 200,
                 request_bytes: 120,
                 response_bytes: 1300,

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::event::{Handshake, HandshakeFailure, Hedge, Mirrored, Refusal, ServerFailure};
+use crate::agreed::{TlsGroup, TlsSession, TlsVersion};
+use crate::event::{HandshakeFailure, Hedge, Mirrored, Refusal, ServerFailure};
 use crate::hits::{Hits, Number};
 use crate::json::quoted;
 use crate::outcomes::{LazyOutcomes, Outcomes, Total};
@@ -71,7 +72,9 @@ pub(crate) struct ListenerSlot {
     pub(crate) other_rules: LazyOutcomes,
     pub(crate) received_bytes: Counter,
     pub(crate) sent_bytes: Counter,
-    pub(crate) handshakes: [Counter; Handshake::ALL.len()],
+    pub(crate) handshakes: [Counter; TlsSession::ALL.len()],
+    pub(crate) tls_versions: [Counter; TlsVersion::ALL.len()],
+    pub(crate) tls_groups: [Counter; TlsGroup::ALL.len()],
     pub(crate) handshake_failures: [Counter; HandshakeFailure::ALL.len()],
     pub(crate) refusals: [Counter; Refusal::ALL.len()],
     pub(crate) mirrored: [Counter; Mirrored::ALL.len()],
@@ -86,6 +89,7 @@ pub(crate) struct LimitSlot {
 pub(crate) struct BandwidthSlot {
     pub(crate) bytes: Counter,
     pub(crate) waits: Counter,
+    pub(crate) waits_ended: Counter,
 }
 
 #[derive(Debug, Default)]

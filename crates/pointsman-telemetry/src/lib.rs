@@ -4,7 +4,7 @@
 //! and tells it each [`Event`]; names stand behind handles ([`ListenerMetrics`], [`RuleMetrics`],
 //! [`ServerMetrics`]) that are looked up once, when a plan is built. [`Metrics::render`] writes what
 //! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over, [`Traces`] one that
-//! sends their spans. What else
+//! sends their spans. [`Outliers`] are requests that stand out. What else
 //! one thread counts and others read is a [`Counter`] too, on lines of its own ([`OwnLines`]). The calendar is
 //! here, and so is what answers say of the time ([`DateLine`]).
 //!
@@ -14,6 +14,7 @@
 //!   keep up loses lines, which are counted.
 
 mod access_log;
+mod agreed;
 mod common_line;
 mod date_line;
 mod event;
@@ -27,6 +28,7 @@ mod metrics;
 mod names;
 mod notes;
 mod outcomes;
+mod outliers;
 mod queue;
 mod recorder;
 mod slots;
@@ -37,17 +39,17 @@ mod trace;
 mod traces;
 
 pub use access_log::{AccessLog, LogTarget, LogTrouble};
+pub use agreed::{Handshake, TlsGroup, TlsSession, TlsVersion};
 pub use date_line::DateLine;
-pub use event::{
-    Counts, Event, Exchange, Handshake, HandshakeFailure, Hedge, Mirrored, Query, Refusal, ServerFailure,
-};
+pub use event::{Counts, Event, Exchange, HandshakeFailure, Hedge, Mirrored, Query, Refusal, ServerFailure};
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{
-    BufferBytes, Durations, ListenerCounts, Metrics, OTHER_RULES, OutcomeCounts, RuleCounts, ServerNow,
-    StandingNow, duration_bounds_us,
+    BandwidthCounts, BufferBytes, Durations, HandshakeCounts, ListenerCounts, Metrics, OTHER_RULES,
+    OutcomeCounts, RuleCounts, ServerNow, StandingNow, duration_bounds_us,
 };
 pub use names::{NameNow, render_names};
 pub use notes::{Notes, Topic};
+pub use outliers::{FAILED_MINUTES, OUTLIER_MINUTES, Outlier, Outliers};
 pub use recorder::{Recorder, Sinks};
 pub use slots::{ByThread, Counter, OwnLines};
 pub use style::{LogForm, LogStyle, Sample};

@@ -1,5 +1,6 @@
 //! The registry: handles by name, and the page that Prometheus reads.
 
+mod of_limits;
 mod of_listener;
 mod of_outcomes;
 mod of_rule;
@@ -16,12 +17,15 @@ use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics,
 };
 use crate::hits::Hits;
-pub use crate::metrics::of_listener::ListenerCounts;
+pub use crate::metrics::of_limits::BandwidthCounts;
+use crate::metrics::of_limits::{render_bandwidth, render_limits};
 use crate::metrics::of_listener::render_handshakes;
+pub use crate::metrics::of_listener::{HandshakeCounts, ListenerCounts};
 use crate::metrics::of_outcomes::{Row, render_durations, render_statuses};
 pub use crate::metrics::of_rule::{Durations, OTHER_RULES, OutcomeCounts, RuleCounts, duration_bounds_us};
 use crate::metrics::of_rule::{RulePlaces, render_rules};
 use crate::metrics::of_server::render_servers;
+use crate::outliers::{Outliers, Shelf};
 use crate::queue::{ACCESS_LOG_FAMILIES, LogCounters, SPAN_FAMILIES};
 use crate::recorder::{Recorder, Sinks};
 use crate::slots::Counter;
@@ -43,10 +47,17 @@ pub struct Metrics {
     bandwidth: Named<BandwidthMetrics>,
     log: Arc<LogCounters>,
     spans: Arc<LogCounters>,
+    /// Where threads put what stands out, by their numbers.
+    shelves: Mutex<Vec<Arc<Shelf>>>,
+    /// Until when somebody looks at that, on the clock of the event loops.
+    watched_until_us: AtomicU64,
     generation: AtomicU64,
     reloads: AtomicU64,
     reloads_refused: AtomicU64,
 }
+
+/// How long a look at the requests that stand out has threads keep more of them.
+const WATCHED_US: u64 = 60_000_000;
 
 /// The memory that clients may take, as it is now.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +109,8 @@ impl Metrics {
             bandwidth: Named::default(),
             log: Arc::default(),
             spans: Arc::default(),
+            shelves: Mutex::default(),
+            watched_until_us: AtomicU64::new(0),
             generation: AtomicU64::new(1),
             reloads: AtomicU64::new(0),
             reloads_refused: AtomicU64::new(0),
@@ -207,6 +220,11 @@ impl Metrics {
         servers.map(|server| (server.name().to_owned(), OutcomeCounts::of(&server.total()))).collect()
     }
 
+    /// What was counted of each class of bandwidth in each direction.
+    pub fn bandwidth_counts(&self) -> Vec<BandwidthCounts> {
+        self.bandwidth.all().iter().map(|class| BandwidthCounts::of(class)).collect()
+    }
+
     /// What was counted of each rule of a listener.
     pub fn rules_of(&self, listener: &str) -> Vec<RuleCounts> {
         self.rules.under(listener).iter().map(|rule| RuleCounts::of(rule)).collect()
@@ -217,6 +235,29 @@ impl Metrics {
     pub fn other_rules_of(&self, listener: &str) -> Option<OutcomeCounts> {
         let listener = self.listeners.under(listener).pop()?;
         listener.total_of_other_rules().as_ref().map(OutcomeCounts::of)
+    }
+
+    /// The slowest requests of the last minutes, and the latest that failed. For a minute from now on threads note what
+    /// such requests are and when their steps were taken, as for an access log.
+    pub fn outliers(&self, now_us: u64) -> Outliers {
+        self.watched_until_us.store(now_us.saturating_add(WATCHED_US), Ordering::Relaxed);
+        let shelves = locked(&self.shelves).clone();
+        let mut all = Outliers::default();
+        shelves.iter().for_each(|shelf| shelf.read(now_us, &mut all));
+        all.sort();
+        all
+    }
+
+    pub(crate) fn is_watched(&self, now_us: u64) -> bool {
+        now_us < self.watched_until_us.load(Ordering::Relaxed)
+    }
+
+    /// Where the thread of that number puts what stands out; another one before it may have had it.
+    pub(crate) fn shelf(&self, thread: usize) -> Arc<Shelf> {
+        let mut shelves = locked(&self.shelves);
+        let all = shelves.len().max(thread + 1);
+        shelves.resize_with(all, Arc::default);
+        shelves[thread].clone()
     }
 
     pub(crate) fn log_counters(&self) -> Arc<LogCounters> {
@@ -335,29 +376,6 @@ fn render_waits(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
     let held: Pair = (|slot| &slot.held_bytes, |slot| &slot.released_bytes);
     let name = ("pointsman_held_bytes", "Room taken now by bodies that are held.");
     render_now(page, listeners, name, held);
-}
-
-fn render_limits(page: &mut Exposition<'_>, limits: &[Arc<LimitMetrics>]) {
-    let name = "pointsman_limited_requests_total";
-    page.family(name, Kind::Counter, "Requests that were too much for a class of `limitRate`.");
-    for limit in limits {
-        page.sample(name, &[("class", limit.class())], limit.slots.sum(|slot| &slot.limited));
-    }
-}
-
-fn render_bandwidth(page: &mut Exposition<'_>, classes: &[Arc<BandwidthMetrics>]) {
-    let name = "pointsman_bandwidth_bytes_total";
-    page.family(name, Kind::Counter, "Bytes that a class of `bandwidth` was used for.");
-    for class in classes {
-        let labels = [("class", class.class()), ("direction", class.direction())];
-        page.sample(name, &labels, class.slots.sum(|slot| &slot.bytes));
-    }
-    let name = "pointsman_bandwidth_waits_total";
-    page.family(name, Kind::Counter, "How often something had to wait for bytes of a class of `bandwidth`.");
-    for class in classes {
-        let labels = [("class", class.class()), ("direction", class.direction())];
-        page.sample(name, &labels, class.slots.sum(|slot| &slot.waits));
-    }
 }
 
 /// Handles by a pair of names, in the order of the names. Whoever asks for what is there makes no copy of a name: a plan

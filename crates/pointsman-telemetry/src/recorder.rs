@@ -1,6 +1,6 @@
 //! One thread's ear: counts each event, and writes the lines of the access log and the spans of traces.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::access_log::AccessLog;
@@ -10,6 +10,7 @@ use crate::exchange_line::push_line;
 use crate::family::{ListenerSlot, RuleMetrics};
 use crate::metrics::Metrics;
 use crate::outcomes::{Outcome, Outcomes, STATUS};
+use crate::outliers::Lookout;
 use crate::queue::{Lines, Queue};
 use crate::span::push_spans;
 use crate::style::{LogForm, LogStyle, Sampler};
@@ -20,9 +21,6 @@ use crate::traces::Traces;
 /// Lines are handed over when there are more bytes of them than this.
 const HAND_OVER_BYTES: usize = 32 * 1024;
 
-/// The status of a request that became a tunnel.
-const SWITCHING_PROTOCOLS: u16 = 101;
-
 /// Hears the events of one thread. It belongs to that thread, which the compiler sees to: it can be sent to
 /// another one, but not shared with it.
 #[derive(Debug)]
@@ -31,6 +29,9 @@ pub struct Recorder {
     metrics: Arc<Metrics>,
     log: Option<RefCell<LineBuffer>>,
     traces: Option<RefCell<SpanBuffer>>,
+    lookout: Lookout,
+    /// Whether somebody looks at the requests that stand out.
+    is_watched: Cell<bool>,
 }
 
 /// Where a recorder writes what it hears, besides counting.
@@ -64,7 +65,8 @@ impl Recorder {
         let log = sinks.log.as_ref().map(|log| RefCell::new(LineBuffer::new(log, thread, base)));
         let traces = sinks.traces.as_ref().map(|traces| RefCell::new(SpanBuffer::new(traces, base)));
         // A cell makes the type unshareable even without a log, which the counters rely on.
-        Recorder { thread, metrics, log, traces }
+        let lookout = Lookout::new(metrics.shelf(thread));
+        Recorder { thread, metrics, log, traces, lookout, is_watched: Cell::new(false) }
     }
 
     /// Counts an event. With the access log off this is a few additions, without allocation or clock.
@@ -81,7 +83,12 @@ impl Recorder {
             Event::WaitEnded(listener) => listener.slots.of(thread).waits_ended.add(1),
             Event::Held(listener, bytes) => listener.slots.of(thread).held_bytes.add(bytes),
             Event::Released(listener, bytes) => listener.slots.of(thread).released_bytes.add(bytes),
-            Event::Handshake(listener, how) => listener.slots.of(thread).handshakes[how as usize].add(1),
+            Event::Handshake(listener, handshake) => {
+                let slot = listener.slots.of(thread);
+                slot.handshakes[handshake.session as usize].add(1);
+                slot.tls_versions[handshake.version as usize].add(1);
+                slot.tls_groups[handshake.group as usize].add(1);
+            }
             Event::HandshakeFailed(listener, why) => {
                 listener.slots.of(thread).handshake_failures[why as usize].add(1);
             }
@@ -96,6 +103,7 @@ impl Recorder {
             Event::IdleRemoved(server) => server.slots.of(thread).idle_removed.add(1),
             Event::Shaped(class, bytes) => class.slots.of(thread).bytes.add(bytes.into()),
             Event::ShapedWait(class) => class.slots.of(thread).waits.add(1),
+            Event::ShapedWaitEnded(class) => class.slots.of(thread).waits_ended.add(1),
             Event::Limited(limit) => limit.slots.of(thread).limited.add(1),
             Event::Decided(rule) => rule.hit(thread),
             Event::Done(exchange) => self.done(exchange),
@@ -103,9 +111,22 @@ impl Recorder {
         }
     }
 
-    /// Whether lines or spans are written: only then are the facts of [`crate::Exchange`] that no counter needs wanted.
+    /// Whether lines or spans are written, or somebody looks: only then are the facts of [`crate::Exchange`] wanted that no
+    /// counter needs.
     #[inline]
     pub fn wants_facts(&self) -> bool {
+        self.is_writing() || self.is_watched.get()
+    }
+
+    /// Whether [`Event::Done`] is to tell of this exchange: lines or spans are written, or it stands out. Otherwise
+    /// [`Event::Counted`] says all that is wanted.
+    #[inline]
+    pub fn wants_exchange(&self, counts: &Counts<'_>) -> bool {
+        self.is_writing() || self.lookout.sees(counts)
+    }
+
+    #[inline]
+    fn is_writing(&self) -> bool {
         self.log.is_some() || self.traces.is_some()
     }
 
@@ -130,6 +151,12 @@ impl Recorder {
     /// Whether lines have the fields `Referer` and `User-Agent`.
     pub fn logs_agent(&self) -> bool {
         self.log.as_ref().is_some_and(|log| log.borrow().style.wants_agent())
+    }
+
+    /// Puts what stood out where others read it, and looks whether anybody does. For the thread's tick.
+    pub fn tick(&self, now_us: u64) {
+        self.lookout.tick(now_us);
+        self.is_watched.set(self.metrics.is_watched(now_us));
     }
 
     /// Hands over what is there. For the thread's tick, so that a quiet log is not a late one.
@@ -162,6 +189,9 @@ impl Recorder {
         {
             traces.borrow_mut().write(exchange, trace);
         }
+        if self.lookout.sees(&exchange.counts) {
+            self.lookout.keep(exchange);
+        }
     }
 
     fn log(&self, exchange: &Exchange<'_>) {
@@ -178,9 +208,7 @@ impl Recorder {
         let class = if class < STATUS.len() { class } else { 0 };
         slot.received_bytes.add(counts.request_bytes);
         slot.sent_bytes.add(counts.response_bytes);
-        // A tunnel takes as long as its two sides like.
-        let is_timed = counts.status != SWITCHING_PROTOCOLS && !counts.is_connection;
-        let outcome = Outcome { class: Some(class), duration_us: is_timed.then_some(counts.total_us) };
+        let outcome = Outcome { class: Some(class), duration_us: counts.duration_us() };
         let of_listener = Outcome { class: outcome.class.filter(|_| !counts.is_connection), ..outcome };
         slot.outcomes.add(of_listener);
         if let Some(server) = counts.server {

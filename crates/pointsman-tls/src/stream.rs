@@ -80,13 +80,25 @@ impl<S> TlsStream<S> {
         let connection = self.inner.get_ref().1;
         PeerFacts {
             sni: connection.server_name().map(|name| without_last_dot(name).to_owned()),
-            version: version_name(connection.protocol_version()),
+            version: self.version(),
             cipher: connection.negotiated_cipher_suite().map_or("", |suite| iana_name(suite.suite())),
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: self.is_resumed(),
             client: self.client.clone(),
             session: self.session,
         }
+    }
+
+    /// The version, as [`PeerFacts`] has it.
+    pub fn version(&self) -> &'static str {
+        version_name(self.inner.get_ref().1.protocol_version())
+    }
+
+    /// The group by which keys were exchanged, under its name in IANA's registry; nothing where an earlier session goes
+    /// on without.
+    pub fn group(&self) -> Option<&'static str> {
+        let group = self.inner.get_ref().1.negotiated_key_exchange_group()?;
+        Some(group.name().as_str().unwrap_or_default())
     }
 
     /// Whether an earlier session was resumed.

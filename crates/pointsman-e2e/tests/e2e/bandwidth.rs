@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use pointsman_e2e::{Origin, Setup};
+use pointsman_e2e::{Origin, Setup, Switch, until};
+use serde_json::{Value, json};
 
 pointsman_e2e::for_threads!(
     answers_are_held_to_their_rate,
@@ -12,7 +13,8 @@ pointsman_e2e::for_threads!(
     own_answers_are_held_to_their_rate,
     a_reload_changes_what_is_on_its_way,
     a_class_that_a_reload_takes_away_bounds_nothing,
-    two_share_what_is_above_them
+    two_share_what_is_above_them,
+    classes_are_told_with_what_waits
 );
 
 const BURST: u64 = 65_536;
@@ -133,4 +135,43 @@ fn two_share_what_is_above_them(threads: usize) {
     assert_eq!(fast.response().body.bytes.len(), 300_000);
     assert_eq!(slow.response().body.bytes.len(), 300_000);
     assert!(began.elapsed() >= at_least(600_000, 1_000_000), "{:?}", began.elapsed());
+}
+
+/// What they may have, what went through, and what waits: until it goes on, or its client has left.
+fn classes_are_told_with_what_waits(threads: usize) {
+    let origin = origin(600_000);
+    let classes = class("down", "ceiling_bytes_per_second = 2_000_000\ndirection = \"to-client\"")
+        + &class(
+            "slow",
+            "parent = \"down\"\nguaranteed_bytes_per_second = 2_000\nceiling_bytes_per_second = 10_000",
+        );
+    let switch = setup(threads, &classes, &origin).start();
+    let told = told(&switch);
+    let names = told.iter().map(|class| [&class["name"], &class["parent"]].map(Value::as_str));
+    assert_eq!(names.collect::<Vec<_>>(), [[Some("down"), None], [Some("slow"), Some("down")]]);
+    let figures = ["guaranteed_bytes_per_second", "ceiling_bytes_per_second", "burst_bytes"];
+    assert_eq!(figures.map(|key| told[1][key].as_u64()), [Some(2_000), Some(10_000), Some(BURST)]);
+    let nothing = json!({ "bytes": 0, "waits": 0, "waiting": 0 });
+    assert_eq!((&told[0]["direction"], &told[0]["to_client"]), (&"to-client".into(), &nothing));
+    assert_eq!((&told[0]["to_server"], &told[1]["to_server"]), (&Value::Null, &nothing));
+    let waiting = |of: &str| {
+        let class = self::told(&switch).into_iter().find(|class| class["name"] == *of).expect("it is there");
+        class["to_client"]["waiting"].as_u64().expect("a count")
+    };
+    let mut clients = [switch.client(), switch.client()];
+    for client in &mut clients {
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    until("both wait", || (waiting("slow") == 2).then_some(()));
+    assert_eq!(waiting("down"), 0, "each is told where it is");
+    let labels = [("class", "slow"), ("direction", "to-client")];
+    assert!(switch.metric("pointsman_bandwidth_waiting", &labels) <= 2.0);
+    drop(clients);
+    until("nobody waits", || (waiting("slow") == 0).then_some(()));
+    let slow = &self::told(&switch)[1]["to_client"];
+    assert!(slow["bytes"].as_u64() >= Some(BURST / 2) && slow["waits"].as_u64() >= Some(2), "{slow}");
+}
+
+fn told(switch: &Switch) -> Vec<Value> {
+    switch.admin_shows("/api/v1/bandwidth")["classes"].as_array().expect("a list").clone()
 }

@@ -67,6 +67,7 @@ mod never_comes;
 mod nginx;
 mod normal_forms;
 mod off_loopback;
+mod outliers;
 mod packaging;
 mod peers;
 mod pipelining;

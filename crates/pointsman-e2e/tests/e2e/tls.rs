@@ -1,6 +1,6 @@
 //! Certificates, versions and resumption, as clients see them.
 
-use pointsman_e2e::{Authority, Client, Origin, Setup, Switch, TlsClient};
+use pointsman_e2e::{Authority, Client, Origin, Setup, Switch, TlsClient, until};
 
 pointsman_e2e::for_threads!(
     inline_table,
@@ -8,6 +8,7 @@ pointsman_e2e::for_threads!(
     minimum_version,
     both_versions,
     key_exchange,
+    handshakes_are_told_apart,
     alpn,
     resumption,
     no_tickets,
@@ -93,6 +94,43 @@ fn key_exchange(threads: usize) {
     let switch = shop(threads, &authority, "", &origin);
     let client = switch.tls_client(&TlsClient::v13(&authority), "shop.example").expect("a handshake");
     assert_eq!(client.group().as_deref(), Some("X25519MLKEM768"));
+}
+
+/// By version, group and session, in metrics and in the traffic that the console looks at.
+fn handshakes_are_told_apart(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
+    let setup = setup.another_listener("plain").default_pool("standard").pool("standard", &[&origin]);
+    let switch = setup.start();
+    // The second handshake of each goes on with the session of the first.
+    for trust in [TlsClient::v12(&authority), TlsClient::v13(&authority)] {
+        for _ in 0..2 {
+            let mut client = switch.tls_client(&trust, "shop.example").expect("a handshake");
+            assert_eq!(client.get("/").status(), 200);
+        }
+    }
+    let mut stranger = Client::plain(switch.address("shop"));
+    stranger.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    stranger.everything();
+    let shown = until("all are counted", || {
+        let shown = switch.admin_shows("/api/v1/traffic");
+        (shown["listeners"][0]["tls"]["failures"]["not_tls"] == 1).then_some(shown)
+    });
+    let tls = &shown["listeners"][0]["tls"];
+    assert_eq!((&tls["full"], &tls["resumed"]), (&2.into(), &2.into()), "{tls}");
+    assert_eq!(tls["versions"], serde_json::json!({ "1.2": 2, "1.3": 2 }), "{tls}");
+    let groups = tls["groups"].as_object().expect("groups");
+    assert_eq!(groups.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 4, "{tls}");
+    assert_eq!((&tls["groups"]["X25519MLKEM768"], &tls["groups"]["none"]), (&2.into(), &1.into()), "{tls}");
+    assert!(shown["listeners"][1]["tls"].is_null(), "it speaks no TLS");
+    for (group, count) in groups {
+        let counted = switch.metric("pointsman_tls_groups_total", &[("listener", "shop"), ("group", group)]);
+        assert_eq!(Some(counted), count.as_f64(), "{group}");
+    }
+    for version in ["1.2", "1.3"] {
+        let labels = [("listener", "shop"), ("version", version)];
+        assert_eq!(switch.metric("pointsman_tls_versions_total", &labels), 2.0);
+    }
 }
 
 /// HTTP/2 is agreed on before HTTP/1.1; a client that insists on something else is refused; one that offers

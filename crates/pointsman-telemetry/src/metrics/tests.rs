@@ -7,7 +7,8 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use crate::event::{Counts, Event, Exchange, Handshake, HandshakeFailure, Hedge, ServerFailure};
+use crate::agreed::{Handshake, TlsGroup, TlsSession, TlsVersion};
+use crate::event::{Counts, Event, Exchange, HandshakeFailure, Hedge, ServerFailure};
 use crate::{AccessLog, LogStyle, LogTarget, Sinks};
 
 const BASE: WallBase = WallBase { unix_us: 1_795_227_474_123_000, monotonic_us: 0 };
@@ -108,15 +109,33 @@ fn handshakes_are_on_the_page() {
     let metrics = registry(1);
     let shop = metrics.listener("shop");
     let recorder = metrics.recorder(&Sinks::default(), BASE);
-    recorder.hear(&Event::Handshake(&shop, Handshake::Full));
-    recorder.hear(&Event::Handshake(&shop, Handshake::Resumed));
+    let full = Handshake {
+        session: TlsSession::Full,
+        version: TlsVersion::named("1.3"),
+        group: TlsGroup::named(Some("X25519MLKEM768")),
+    };
+    let resumed = Handshake {
+        session: TlsSession::Resumed,
+        version: TlsVersion::named("1.2"),
+        group: TlsGroup::named(None),
+    };
+    let unknown = Handshake { group: TlsGroup::named(Some("sect571k1")), ..resumed };
+    for handshake in [full, resumed, unknown] {
+        recorder.hear(&Event::Handshake(&shop, handshake));
+    }
     recorder.hear(&Event::HandshakeFailed(&shop, HandshakeFailure::NotTls));
     recorder.hear(&Event::HandshakeFailed(&shop, HandshakeFailure::Other));
     recorder.hear(&Event::NoRequest(&Exchange::new(Counts::new(&shop))));
     let page = page(&metrics);
     for (series, expected) in [
         (r#"pointsman_tls_handshakes_total{listener="shop",result="full"}"#, 1.0),
-        (r#"pointsman_tls_handshakes_total{listener="shop",result="resumed"}"#, 1.0),
+        (r#"pointsman_tls_handshakes_total{listener="shop",result="resumed"}"#, 2.0),
+        (r#"pointsman_tls_versions_total{listener="shop",version="1.2"}"#, 2.0),
+        (r#"pointsman_tls_versions_total{listener="shop",version="1.3"}"#, 1.0),
+        (r#"pointsman_tls_groups_total{listener="shop",group="X25519MLKEM768"}"#, 1.0),
+        (r#"pointsman_tls_groups_total{listener="shop",group="secp256r1"}"#, 0.0),
+        (r#"pointsman_tls_groups_total{listener="shop",group="other"}"#, 1.0),
+        (r#"pointsman_tls_groups_total{listener="shop",group="none"}"#, 1.0),
         (r#"pointsman_tls_handshakes_total{listener="shop",result="failed"}"#, 2.0),
         (r#"pointsman_tls_handshake_failures_total{listener="shop",reason="not_tls"}"#, 1.0),
         (r#"pointsman_tls_handshake_failures_total{listener="shop",reason="other"}"#, 1.0),
@@ -139,6 +158,7 @@ fn hear_exchanges(
         server: Some(server),
         rule: Some(rule),
         is_connection: false,
+        is_failed: false,
         status: 204,
         request_bytes: 100,
         response_bytes: 200,

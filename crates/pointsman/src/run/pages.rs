@@ -1,5 +1,6 @@
 //! What the admin listener shows and does.
 
+mod bandwidth;
 mod body;
 mod certificates;
 mod changes;
@@ -7,6 +8,7 @@ mod dry_run;
 mod log_level;
 mod plan;
 mod questions;
+mod requests;
 mod rules;
 mod servers;
 mod sticky;
@@ -96,6 +98,7 @@ impl SwitchPages {
             Call::Reload => either(self.reload(&request).await),
             Call::Plan => self.plan(),
             Call::Traffic => self.traffic(),
+            Call::Requests => self.requests(&request),
             Call::Rules => self.rules(request.name()),
             Call::PublishRules => either(self.publish_rules(request).await),
             Call::ValidateRules => either(self.validate_rules(request).await),
@@ -119,6 +122,7 @@ impl SwitchPages {
             Call::PutServer | Call::ChangeServer | Call::RemoveServer => {
                 either(self.change_server(&request).await)
             }
+            Call::Bandwidth => self.bandwidth(),
             Call::Certificates => self.certificates(),
             Call::Certificate => self.certificate(request.name()),
             Call::ReplaceCertificate => either(self.replace_certificate(&request).await),
@@ -244,6 +248,7 @@ fn is_lasting(call: Call) -> bool {
         | Call::OpenApi
         | Call::Access
         | Call::Traffic
+        | Call::Requests
         | Call::StickyClients
         | Call::ForgetStickyClients
         | Call::ForgetStickyClient
@@ -265,6 +270,7 @@ fn is_lasting(call: Call) -> bool {
         | Call::Pools
         | Call::Pool
         | Call::Server
+        | Call::Bandwidth
         | Call::Certificates
         | Call::Certificate
         | Call::LogLevel

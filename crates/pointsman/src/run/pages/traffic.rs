@@ -7,7 +7,7 @@ use pointsman_admin::Page;
 use pointsman_config::{Listener, Server};
 use pointsman_relay::ServerGlance;
 use pointsman_rules::Program;
-use pointsman_telemetry::{OutcomeCounts, RuleCounts, duration_bounds_us};
+use pointsman_telemetry::{HandshakeCounts, OutcomeCounts, RuleCounts, duration_bounds_us};
 use serde_json::{Map, Value, json};
 
 use super::{SwitchPages, members};
@@ -53,11 +53,20 @@ impl SwitchPages {
             "pool": pool,
             "connections_open": counts.as_ref().map_or(0, |counts| counts.connections_open),
             "refusals": counts.as_ref().map_or(0, |counts| counts.refusals),
+            "tls": counts.filter(|_| listener.is_tls()).map(|counts| handshakes(&counts.handshakes)),
             "rules": rules,
             "other_rules": other.map(|other| counted(Some(&other))),
         })));
         Value::Object(shown)
     }
+}
+
+fn handshakes(counts: &HandshakeCounts) -> Value {
+    let by = |counts: &[(&'static str, u64)]| counts.iter().copied().collect::<BTreeMap<_, _>>();
+    let HandshakeCounts { sessions, versions, groups, failures } = counts;
+    let mut shown = json!({ "versions": by(versions), "groups": by(groups), "failures": by(failures) });
+    sessions.iter().for_each(|(session, count)| shown[*session] = json!(count));
+    shown
 }
 
 fn server_traffic(server: &Server, outcomes: Option<&OutcomeCounts>, glance: ServerGlance) -> Value {
