@@ -1,5 +1,6 @@
 //! What can be asked: one table, from which requests are told apart, and the description of the API is made.
 
+mod looks;
 mod questions;
 
 use crate::answers;
@@ -164,18 +165,8 @@ pub(crate) static ROUTES: &[Route] = &[
         "What serves: listeners with their rules, and pools with their servers.",
     ),
     get("/api/v1/access", Call::Access, &answers::ACCESS, "Who asks, and what they may do."),
-    get(
-        "/api/v1/traffic",
-        Call::Traffic,
-        &answers::TRAFFIC,
-        "What has come since the start and what became of it, by listener, rule and server, and how servers stand: to be read again and again.",
-    ),
-    get(
-        "/api/v1/requests",
-        Call::Requests,
-        &answers::REQUESTS,
-        "The slowest requests of the last minutes and the latest that failed, with the rule that decided each and when its steps were taken. Who sent what is shown to whoever has a token or a client certificate.",
-    ),
+    looks::TRAFFIC,
+    looks::REQUESTS,
     Route {
         refusals: &[NO_LISTENER],
         ..get(
@@ -401,12 +392,7 @@ pub(crate) static ROUTES: &[Route] = &[
             "Takes a server out of its pool and of the configuration. What is on its way there goes on.",
         )
     },
-    get(
-        "/api/v1/bandwidth",
-        Call::Bandwidth,
-        &answers::BANDWIDTH,
-        "The classes of bandwidth, what was sent in each since the start, and what waits there: to be read again and again.",
-    ),
+    looks::BANDWIDTH,
     get(
         "/api/v1/certificates",
         Call::Certificates,

@@ -1,5 +1,7 @@
 //! Throw-away certificates.
 
+use std::time::{Duration, SystemTime};
+
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
@@ -61,6 +63,18 @@ impl Authority {
     #[must_use]
     pub fn expired_client(&self, name: &str) -> Pair {
         self.expired(params(name, &[], ExtendedKeyUsagePurpose::ClientAuth))
+    }
+
+    /// The same for a server, for so many days from now on; it has been good for sixty.
+    #[must_use]
+    pub fn server_for(&self, names: &[&str], days: u64) -> Pair {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let mut params = params(names[0], names, ExtendedKeyUsagePurpose::ServerAuth);
+        let now = SystemTime::now();
+        params.not_before = (now - DAY * 60).into();
+        // So many whole ones are left for as long as a test may take.
+        params.not_after = (now + DAY * u32::try_from(days).unwrap_or(u32::MAX) + DAY / 2).into();
+        self.sign(&params)
     }
 
     fn expired(&self, mut params: CertificateParams) -> Pair {

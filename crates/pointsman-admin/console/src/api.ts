@@ -14,12 +14,23 @@ export interface RuleTraffic extends Counted {
   pools: string[] | null;
 }
 
+/** Handshakes since the start; versions and groups are of those that succeeded. */
+export interface Handshakes {
+  full: number;
+  resumed: number;
+  versions: Record<string, number>;
+  groups: Record<string, number>;
+  failures: Record<string, number>;
+}
+
 export interface ListenerTraffic extends Counted {
   name: string;
   protocol: string;
   pool: string | null;
   connections_open: number;
   refusals: number;
+  /** Null where it does not end TLS. */
+  tls: Handshakes | null;
   rules: RuleTraffic[];
   other_rules: Counted | null;
 }
@@ -40,6 +51,39 @@ export interface Traffic {
   took_up_to_us: number[];
   listeners: ListenerTraffic[];
   pools: { name: string; servers: ServerTraffic[] }[];
+}
+
+/** A request that stands out. Times are microseconds from its first byte on; null where nobody has noted them. */
+export interface Outlier {
+  when: string;
+  listener: string;
+  rule: string | null;
+  pool: string | null;
+  server: string | null;
+  status: number | null;
+  error: string | null;
+  total_us: number;
+  decided_us: number | null;
+  queued_us: number | null;
+  connected_us: number | null;
+  first_byte_us: number | null;
+  tries: number;
+  request_bytes: number;
+  response_bytes: number;
+  client: string | null;
+  method: string | null;
+  host: string | null;
+  path: string | null;
+  query: string | null;
+}
+
+export interface Outliers {
+  /** Whether who sent what is told to whoever asks. */
+  names_requests: boolean;
+  slowest_s: number;
+  slowest: Outlier[];
+  failed_s: number;
+  failed: Outlier[];
 }
 
 export type Role = "view" | "change";
@@ -65,6 +109,59 @@ export interface Server {
   requests: number;
   failures: number;
   ejections: number;
+}
+
+/** A server, with what has become of it lately, the newest first. */
+export interface ServerInFull extends Server {
+  changes: { when: string; state: State; why: string }[];
+}
+
+export interface StickyClients {
+  clients: { client: string; server: string; is_exception: boolean; idle_s: number }[];
+  /** Where to go on; null behind the last. */
+  next: number | null;
+}
+
+/** What a class of bandwidth had in one direction since the start. */
+export interface OneWay {
+  bytes: number;
+  waits: number;
+  waiting: number;
+}
+
+export interface BandwidthClass {
+  name: string;
+  parent: string | null;
+  direction: "both" | "to-client" | "to-server";
+  guaranteed_bytes_per_second: number;
+  ceiling_bytes_per_second: number | null;
+  burst_bytes: number;
+  to_client: OneWay | null;
+  to_server: OneWay | null;
+}
+
+export interface Bandwidth {
+  at_us: number;
+  classes: BandwidthClass[];
+}
+
+export interface Certificate {
+  id: string;
+  listeners: string[];
+  pools: string[];
+  admin: boolean;
+  names: string[];
+  subject: string;
+  issuer: string;
+  not_before: string;
+  not_after: string;
+  days_left: number | null;
+  key: string;
+  fingerprint: string;
+  chain: number;
+  file: string;
+  key_file: string;
+  concerns: string[];
 }
 
 export interface Pool {

@@ -30,4 +30,20 @@ export function age(seconds: number): string {
 /** The time of day, of seconds since 1970. */
 export const clock = (at: number) => new Date(at * 1000).toTimeString().slice(0, 8);
 
+/** A share of a whole: `4 %`, `less than 1 %`. */
+export function share(value: number | null): string {
+  if (value === null) return "–";
+  if (value > 0 && value < 0.005) return "less than 1 %";
+  return `${Math.round(value * 100)} %`;
+}
+
+/** `850 B/s`, `1.2 MB/s`. */
+export function bytesPerSecond(bytes: number | null): string {
+  if (bytes === null) return "–";
+  const units = ["B/s", "kB/s", "MB/s", "GB/s"];
+  const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const value = bytes / 1000 ** power;
+  return `${power === 0 ? Math.round(value) : short(value)} ${units[power]}`;
+}
+
 const short = (value: number) => (value < 10 ? value.toFixed(1) : Math.round(value).toString());

@@ -5,11 +5,16 @@ import "./style.css";
 import "./live/page.css";
 import "./rules/page.css";
 import "./servers/page.css";
+import "./sticky/page.css";
+import "./bandwidth/page.css";
+import "./certificates/page.css";
 import "./bench/page.css";
 
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { BandwidthPage } from "./bandwidth/page";
 import { BenchPage } from "./bench/page";
+import { CertificatesPage } from "./certificates/page";
 import { age, clock } from "./figures";
 import { type Watching, useLooks } from "./looks";
 import { LivePage } from "./live/page";
@@ -17,12 +22,16 @@ import { RulesPage } from "./rules/lazy";
 import { ServersPage } from "./servers/page";
 import { useSession } from "./session";
 import { Gate, WhoLooks } from "./sign-in";
+import { StickyPage } from "./sticky/page";
 
 /** `isKept`: what it shows is from elsewhere, and as good where the switch is silent. */
 const PAGES = [
   { hash: "#/live", name: "Live", page: LivePage, isKept: false },
   { hash: "#/rules", name: "Rules", page: RulesPage, isKept: false },
   { hash: "#/servers", name: "Servers", page: ServersPage, isKept: false },
+  { hash: "#/sticky", name: "Sticky table", page: StickyPage, isKept: false },
+  { hash: "#/bandwidth", name: "Bandwidth", page: BandwidthPage, isKept: false },
+  { hash: "#/certificates", name: "Certificates", page: CertificatesPage, isKept: false },
   { hash: "#/bench", name: "Bench", page: BenchPage, isKept: true },
 ];
 

@@ -66,6 +66,13 @@ export function useSession(): Session {
   return useMemo(() => ({ ...standing, signIn, signOut, refused }), [standing, signIn, signOut, refused]);
 }
 
+/** What it takes to do something, for whoever may only look. */
+export function whatIsMissing(access: Access | null, toDo: string): string {
+  if (access?.takes.includes("token")) return `Sign in to ${toDo}.`;
+  if (access?.takes.includes("certificate")) return `To ${toDo} show a client certificate.`;
+  return "Nothing can be changed from here: the configuration has neither `token_file` nor `client_ca` in `[admin]`.";
+}
+
 /** Whoever comes with a client certificate, or on the loopback, has no token to show. */
 const start = (): Standing => ({ is: "asked", api: new Api(null), access: null, note: null });
 

@@ -7,7 +7,7 @@ export const LOOKS_MAX = 121;
 /** Durations are told of the last looks together: of one second alone they would jump. */
 const DURATION_LOOKS = 5;
 /** What is now. */
-const NOW_LOOKS = 3;
+export const NOW_LOOKS = 3;
 
 export type Kind = "listener" | "rule" | "pool" | "server";
 export const KINDS: Kind[] = ["listener", "rule", "pool", "server"];

@@ -2,8 +2,10 @@
 
 mod bench;
 mod crowded;
+mod live;
 mod pictures;
 pub(crate) mod rules;
+mod tables;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -115,7 +115,7 @@ fn with_a_log_all_of_it_is(threads: usize) {
     assert_eq!(slow["query"], "customer=7");
     let slowest = switch.admin_shows(REQUESTS)["slowest"].clone();
     let slowest = slowest.as_array().expect("a list");
-    assert!(slowest.len() <= 20 && slowest[0]["rule"] == "slow", "the slowest comes first");
+    assert!(slowest.len() <= 20, "of thirty-one");
     assert!(slowest.is_sorted_by_key(|request| std::cmp::Reverse(request["total_us"].as_u64())));
 }
 

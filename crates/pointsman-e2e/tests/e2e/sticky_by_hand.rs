@@ -8,10 +8,10 @@ use serde_json::Value;
 pointsman_e2e::for_threads!(all_are_listed_in_pages, who_is_forgotten_goes_home, targets_are_forgotten);
 
 const CLIENTS: &str = "/api/v1/pools/standard/sticky-clients";
-const KEPT: usize = 40;
+pub(crate) const KEPT: usize = 40;
 
 /// Servers that give whoever asks for it the session that it names.
-fn servers() -> [Origin; 3] {
+pub(crate) fn servers() -> [Origin; 3] {
     [0, 1, 2].map(|number| {
         let name = format!("s{number}");
         let own = name.clone();
@@ -27,7 +27,7 @@ fn servers() -> [Origin; 3] {
 }
 
 /// A switch, and the server of each session.
-fn begun(threads: usize, servers: &[Origin; 3]) -> (Switch, Vec<String>) {
+pub(crate) fn begun(threads: usize, servers: &[Origin; 3]) -> (Switch, Vec<String>) {
     let [s0, s1, s2] = servers;
     let setup = Setup::new(threads).rules("R1: { routeTo(standard, STICKY_ON(cookie[\"sid\"])); }");
     let switch = setup.pool("standard", &[s0, s1, s2]).with_token().start();

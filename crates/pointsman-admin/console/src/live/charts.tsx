@@ -8,6 +8,12 @@ import { type Look, LOOKS_MAX, type Place, type Rates, ratesAt } from "../traffi
 /** Colours that lines have: `--line-0` and so on in the style. */
 export const COLOURS = 6;
 
+/** A line of a chart. */
+export interface Drawn {
+  key: string;
+  name: string;
+}
+
 interface Kind {
   title: string;
   of: (rates: Rates) => number | null;
@@ -23,22 +29,37 @@ const CHARTS: Kind[] = [
 export function Charts({ looks, places }: { looks: Look[]; places: Place[] }) {
   return (
     <div class="charts">
-      {CHARTS.map((kind) => (
-        <Chart key={kind.title} kind={kind} looks={looks} places={places} />
-      ))}
+      {CHARTS.map(({ title, of, shown }) => {
+        const value = (index: number, key: string) => {
+          const rates = ratesAt(looks, index, key);
+          return rates ? of(rates) : null;
+        };
+        return <Chart key={title} {...{ title, shown, value }} looks={looks} lines={places} />;
+      })}
     </div>
   );
 }
 
-function Chart({ kind, looks, places }: { kind: Kind; looks: Look[]; places: Place[] }) {
+interface ChartOf {
+  title: string;
+  looks: { at: number }[];
+  lines: Drawn[];
+  /** What a line has at a look. */
+  value: (index: number, key: string) => number | null;
+  shown: (value: number) => string;
+  /** The end of the scale, where it is not the largest value. */
+  most?: number;
+}
+
+export function Chart({ title, looks, lines, value, shown, most }: ChartOf) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
-  const names = JSON.stringify(places.map((place) => place.key));
+  const names = JSON.stringify(lines.map((line) => line.key));
   useEffect(() => {
     const parent = box.current!;
     const make = () => {
       chart.current?.destroy();
-      chart.current = new uPlot(options(kind, places, parent), [[]], parent);
+      chart.current = new uPlot(options(shown, most, lines, parent), [[]], parent);
     };
     make();
     const scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -54,20 +75,12 @@ function Chart({ kind, looks, places }: { kind: Kind; looks: Look[]; places: Pla
     // What it shows is drawn below; another set of lines is another chart.
   }, [names]);
   useEffect(() => {
-    const data: uPlot.AlignedData = [
-      looks.map((look) => look.at),
-      ...places.map((place) =>
-        looks.map((_, index) => {
-          const rates = ratesAt(looks, index, place.key);
-          return rates ? kind.of(rates) : null;
-        }),
-      ),
-    ];
-    chart.current?.setData(data);
+    const values = lines.map((line) => looks.map((_, index) => value(index, line.key)));
+    chart.current?.setData([looks.map((look) => look.at), ...values]);
   }, [looks, names]);
   return (
     <figure>
-      <figcaption>{kind.title}</figcaption>
+      <figcaption>{title}</figcaption>
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
   );
@@ -75,7 +88,7 @@ function Chart({ kind, looks, places }: { kind: Kind; looks: Look[]; places: Pla
 
 const sizeOf = (parent: HTMLElement) => ({ width: Math.max(120, parent.clientWidth), height: 150 });
 
-function options(kind: Kind, places: Place[], parent: HTMLElement): uPlot.Options {
+function options(shown: ChartOf["shown"], most: number | undefined, lines: Drawn[], parent: HTMLElement): uPlot.Options {
   const style = getComputedStyle(parent);
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const font = `11px ${style.fontFamily}`;
@@ -88,12 +101,12 @@ function options(kind: Kind, places: Place[], parent: HTMLElement): uPlot.Option
     scales: {
       // As long as there is little to show, it comes in from the right.
       x: { time: true, range: (_, _min, max) => [max - (LOOKS_MAX - 1), max] },
-      y: { range: (_, _min, max) => [0, Math.max(max || 0, 1) * 1.1] },
+      y: { range: (_, _min, max) => [0, most ?? Math.max(max || 0, 1) * 1.1] },
     },
     series: [
       {},
-      ...places.map((place, line) => ({
-        label: place.name,
+      ...lines.map(({ name }, line) => ({
+        label: name,
         stroke: colour(`--line-${line}`),
         width: 1.5,
         points: { show: false },
@@ -102,7 +115,7 @@ function options(kind: Kind, places: Place[], parent: HTMLElement): uPlot.Option
     ],
     axes: [
       { ...axis, space: 80, size: 24, values: (_, splits) => splits.map(clock) },
-      { ...axis, size: 56, values: (_, splits) => splits.map((split) => (split === 0 ? "0" : kind.shown(split))) },
+      { ...axis, size: 56, values: (_, splits) => splits.map((split) => (split === 0 ? "0" : shown(split))) },
     ],
   };
 }

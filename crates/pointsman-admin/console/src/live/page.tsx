@@ -6,6 +6,8 @@ import type { Watching } from "../looks";
 import type { Session } from "../session";
 import { type Kind, KINDS, type Look, type Place, type Rates, ratesNow, sum } from "../traffic";
 import { Charts, COLOURS } from "./charts";
+import { OutliersPart } from "./outliers";
+import { TlsPart } from "./tls";
 import { WayMap } from "./way-map";
 
 /** Lines of a chart; more cannot be told apart. */
@@ -15,7 +17,7 @@ const ROWS_MAX = 100;
 
 const NAMES: Record<Kind, string> = { listener: "Listeners", rule: "Rules", pool: "Pools", server: "Servers" };
 
-export function LivePage({ watching }: { session: Session; watching: Watching }) {
+export function LivePage({ session, watching }: { session: Session; watching: Watching }) {
   const { looks } = watching;
   const [kind, setKind] = useState<Kind>("server");
   const rows = useMemo(() => rowsOf(looks, kind), [looks, kind]);
@@ -38,6 +40,8 @@ export function LivePage({ watching }: { session: Session; watching: Watching })
         <Charts looks={looks} places={lines} />
         <Table kind={kind} rows={rows.slice(0, ROWS_MAX)} left={Math.max(0, rows.length - ROWS_MAX)} />
       </section>
+      <OutliersPart session={session} />
+      <TlsPart looks={looks} />
     </>
   );
 }

@@ -1,19 +1,21 @@
 // Servers: how they stand, and what is done to them by hand.
 
 import { useCallback, useRef, useState } from "preact/hooks";
-import type { Access, Changed, Pool, Server } from "../api";
+import type { Changed, Pool, Server } from "../api";
 import { age, rate } from "../figures";
 import { StateMark } from "../live/page";
 import type { Watching } from "../looks";
 import { Notice, type Said } from "../notice";
-import type { Session } from "../session";
+import { type Session, whatIsMissing } from "../session";
 import { key, ratesNow } from "../traffic";
 import { type Asked, type Draft, ServerDialog } from "./dialog";
+import { HistoryDialog } from "./history";
 import { usePools } from "./pools";
 
 export function ServersPage({ session, watching }: { session: Session; watching: Watching }) {
   const { pools, trouble, again } = usePools(session);
   const [draft, setDraft] = useState<Draft | null>(null);
+  const [told, setTold] = useState<{ pool: string; server: string } | null>(null);
   const [said, setSaid] = useState<Said | null>(null);
   const mayChange = session.access?.may === "change";
   const admit = async (pool: Pool, server: Server, state: Server["admission"]) => {
@@ -44,7 +46,7 @@ export function ServersPage({ session, watching }: { session: Session; watching:
   const forget = useCallback(() => setSaid(null), []);
   return (
     <>
-      {!mayChange && <p class="quiet">{whatIsMissing(session.access)}</p>}
+      {!mayChange && <p class="quiet">{whatIsMissing(session.access, "drain, add and remove servers")}</p>}
       {/* Where nothing comes at all the bar says so. */}
       {trouble && !watching.trouble && <p class="stale">{trouble}: what is shown of servers is older</p>}
       {!pools && !trouble && <p class="quiet">looking…</p>}
@@ -66,9 +68,10 @@ export function ServersPage({ session, watching }: { session: Session; watching:
               </button>
             )}
           </div>
-          <PoolTable {...{ pool, watching, mayChange, admit, ask }} />
+          <PoolTable {...{ pool, watching, mayChange, admit, ask }} tell={(server) => setTold({ pool: pool.name, server })} />
         </section>
       ))}
+      {told && <HistoryDialog key={`${told.pool}/${told.server}`} session={session} {...told} onDone={() => setTold(null)} />}
       <Notice said={said} forget={forget} />
       {draft && (
         <ServerDialog key={draft.number} draft={draft} change={change} refused={session.refused} onDone={() => close(draft)} />
@@ -88,21 +91,17 @@ export interface Change {
   version: string;
 }
 
-function whatIsMissing(access: Access | null): string {
-  if (access?.takes.includes("token")) return "Sign in to drain, add and remove servers.";
-  if (access?.takes.includes("certificate")) return "To drain, add and remove servers show a client certificate.";
-  return "Nothing can be changed from here: the configuration has neither `token_file` nor `client_ca` in `[admin]`.";
-}
-
 interface TableOf {
   pool: Pool;
   watching: Watching;
   mayChange: boolean;
   admit: (pool: Pool, server: Server, state: Server["admission"]) => void;
   ask: (asked: Asked) => void;
+  /** Shows what has become of a server. */
+  tell: (server: string) => void;
 }
 
-function PoolTable({ pool, watching, mayChange, admit, ask }: TableOf) {
+function PoolTable({ pool, watching, mayChange, admit, ask, tell }: TableOf) {
   const now = Date.now() / 1000;
   return (
     <div class="scroll" role="region" aria-label={`Servers of ${pool.name}`} tabIndex={0}>
@@ -124,7 +123,11 @@ function PoolTable({ pool, watching, mayChange, admit, ask }: TableOf) {
         <tbody>
           {pool.servers.map((server) => (
             <tr key={server.name} data-server={`${pool.name}/${server.name}`}>
-              <th scope="row">{server.name}</th>
+              <th scope="row">
+                <button type="button" class="plain" aria-haspopup="dialog" title={`What has become of ${server.name}`} onClick={() => tell(server.name)}>
+                  {server.name}
+                </button>
+              </th>
               <td title={server.why ?? undefined}>
                 <StateMark state={server.state} />
               </td>
@@ -190,4 +193,4 @@ function Admission({ server, isOff, set }: { server: Server; isOff: boolean; set
   );
 }
 
-const pathOf = (pool: string, server: string) => `pools/${encodeURIComponent(pool)}/servers/${encodeURIComponent(server)}`;
+export const pathOf = (pool: string, server: string) => `pools/${encodeURIComponent(pool)}/servers/${encodeURIComponent(server)}`;
