@@ -209,6 +209,13 @@ impl<'p> Analyst<'p> {
         came.flatten()
     }
 
+    /// The rules that a request comes to, and what their conditions come to.
+    pub(super) fn visited(&self, witness: &Witness) -> Vec<(u32, States)> {
+        let (program, walk) = (self.program, &self.walk);
+        with_subject(program, &self.paths, witness, self.setting, |subject| walk.visited(program, subject))
+            .unwrap_or_default()
+    }
+
     /// Whether it is proved of a rule's condition that no request makes it true, whatever becomes of the request.
     pub(super) fn is_never_true(&mut self, rule: u32) -> bool {
         let apart = Question { rule, states: States::TRUE, removed: None, way: Way::Apart };
@@ -232,8 +239,9 @@ impl<'p> Analyst<'p> {
 
     /// Whether some text satisfies both tests; nothing where that is not known.
     pub(super) fn meet(&mut self, one: &Test, other: &Test) -> Option<bool> {
-        let are_alike = one.fold_case == other.fold_case;
-        are_alike.then(|| self.automata.meet([&one.op, &other.op], &mut self.effort)).flatten()
+        // Of thousands of rules there are millions of pairs, for which nothing is left then.
+        let may_look = one.fold_case == other.fold_case && !self.effort.is_used_up();
+        may_look.then(|| self.automata.meet([&one.op, &other.op], &mut self.effort)).flatten()
     }
 
     /// Takes steps for work beside the questions; false where there are not as many left.

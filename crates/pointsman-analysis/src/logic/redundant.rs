@@ -66,7 +66,7 @@ impl<'p> Report<'p> {
     }
 
     /// What the condition of a rule that may decide where it is unknown leaves where it is not false.
-    fn room_unless_false(&mut self, index: u32) -> Rooms<'p> {
+    pub(super) fn room_unless_false(&mut self, index: u32) -> Rooms<'p> {
         match self.program.rules.get(index as usize).filter(|_| self.acts(index, States::UNKNOWN)) {
             Some(rule) => Rooms::of(&rule.condition, Standing::NotFalse, &mut self.analyst),
             None => Rooms::default(),
@@ -124,7 +124,7 @@ impl<'p> Report<'p> {
     }
 
     /// Whether a rule does more than to let requests go on, where its condition comes to one of [`States::EACH`].
-    fn acts(&self, index: u32, on: States) -> bool {
+    pub(super) fn acts(&self, index: u32, on: States) -> bool {
         match self.analyst.walk.block(self.program, index, on) {
             Some(block) => !block.effects.is_empty() || matches!(block.exit, Exit::Terminal(_)),
             None => {

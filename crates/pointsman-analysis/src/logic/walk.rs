@@ -254,6 +254,21 @@ impl Walk {
         Passage::Arrived(truth(program, target, subject))
     }
 
+    /// The rules that a subject comes to, and what their conditions come to.
+    pub(super) fn visited<S: Subject + ?Sized>(&self, program: &Program, subject: &S) -> Vec<(u32, States)> {
+        let (mut at, mut visited) = (0, Vec::new());
+        while at < self.len() {
+            let on = truth(program, at, subject);
+            visited.push((at, on));
+            at = match self.step(at, on) {
+                Step::Next => at + 1,
+                Step::Goto(to) => to.max(at + 1),
+                Step::Decides => break,
+            };
+        }
+        visited
+    }
+
     /// Asks the rules behind `removed` what becomes of a subject without it, and without what is done to it before.
     pub(super) fn otherwise<S: Subject + ?Sized>(
         &self,

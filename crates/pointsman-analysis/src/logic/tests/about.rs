@@ -10,7 +10,8 @@ fn of_rule(found: &[Finding], rule: u32) -> BTreeSet<(Code, u32, Option<u32>)> {
         let pair = |other: &RuleIndex| (code, own.max(other.0), Some(own.min(other.0)));
         match code {
             Code::Conflict | Code::Exception => finding.others.iter().map(pair).collect(),
-            _ => vec![(code, own, None)],
+            // Where it is because of several, each of them may have changed.
+            _ => vec![(code, own, finding.others.contains(&RuleIndex(rule)).then_some(rule))],
         }
     });
     told.filter(|(code, own, other)| (*own == rule || *other == Some(rule)) && *code != Code::Unknown)
@@ -30,6 +31,22 @@ proptest! {
     }
 }
 
+/// Says what is said of other rules because of one: the same as among all.
+#[track_caller]
+fn check(source: &str, of: u32, expected: &[(Code, u32)]) {
+    let program = program(source);
+    let [all, found] = [
+        findings(&program, &Setting::default(), Effort::new(10_000_000)),
+        findings_about(&program, &[RuleIndex(of)], &Setting::default(), Effort::new(10_000_000)),
+    ];
+    let named = |found: &[Finding]| -> Vec<(Code, u32)> {
+        let names = found.iter().filter(|finding| finding.others.contains(&RuleIndex(of)));
+        names.map(|finding| (finding.code, finding.rule.0)).collect()
+    };
+    assert_eq!(named(&all), expected);
+    assert_eq!(named(&found), named(&all));
+}
+
 /// It is said of what a rule jumps to that nothing comes there by it, though the two ask for other requests.
 #[test]
 fn what_a_rule_jumps_to_is_looked_at() {
@@ -39,15 +56,78 @@ fn what_a_rule_jumps_to_is_looked_at() {
         R2: if (path == "*") { routeTo(a); }
         R3: if (path startsWith "/b") { routeTo(b); }
     "#;
-    let program = program(source);
-    let [all, found] = [
-        findings(&program, &Setting::default(), Effort::new(10_000_000)),
-        findings_about(&program, &[RuleIndex(0)], &Setting::default(), Effort::new(10_000_000)),
-    ];
-    let named = |found: &[Finding]| -> Vec<(Code, u32)> {
-        let names = found.iter().filter(|finding| finding.others.contains(&RuleIndex(0)));
-        names.map(|finding| (finding.code, finding.rule.0)).collect()
+    check(source, 0, &[(Code::Unreachable, 3)]);
+}
+
+/// A rule leaves nothing to an else block by taking what the condition does not ask for.
+#[test]
+fn else_blocks_that_get_nothing_are_looked_at() {
+    let source = r#"
+        R0: if (path == "*") { reject(403); }
+        R1: if (path startsWith "/") { routeTo(a); } else { routeTo(b); }
+    "#;
+    check(source, 0, &[(Code::DeadElse, 1)]);
+}
+
+/// Rules that take all requests together leave none to those behind, whatever these ask for, nor to what one of them jumps to.
+#[test]
+fn rules_that_nothing_comes_to_are_looked_at() {
+    let source = r#"
+        R0: if (path startsWith "/") { reject(403); }
+        R1: if (path == "*") { reject(404); }
+        R2: if (path startsWith "/x") { routeTo(b); }
+        else: routeTo(c);
+    "#;
+    check(source, 1, &[(Code::Unreachable, 2), (Code::Unreachable, 3)]);
+    let source = r#"
+        R0: if (path startsWith "/a") { reject(403); }
+        R1: if (path startsWith "/a") { goto R3; }
+        R2: if (path startsWith "/") { routeTo(b); } else { routeTo(c); }
+        R3: if (path startsWith "/b") { routeTo(a); }
+    "#;
+    check(source, 0, &[(Code::Unreachable, 1), (Code::DeadGotoTarget, 3)]);
+}
+
+/// A rule that ends unknown answers requests that it does not ask for.
+#[test]
+fn what_a_rule_answers_unknown_is_looked_at() {
+    let source = r#"
+        R0: if (once(json.x[*]) > 5) { reject(403); }
+        R1: if (first(json.x[*]) < 3 && count(json.x[*]) > 1) { routeTo(b); }
+        else: routeTo(c);
+    "#;
+    check(source, 0, &[(Code::Unreachable, 1)]);
+    check(&format!("on_unknown skip; {source}"), 0, &[]);
+}
+
+/// The last block has a place of its own behind the rules.
+#[test]
+fn the_last_block_is_a_rule_too() {
+    let program = program(
+        "R0: if (path startsWith \"/\") { reject(403); }\nR1: if (path == \"*\") { discard(); }\nelse: routeTo(c);",
+    );
+    let found = findings_about(&program, &[RuleIndex(2)], &Setting::default(), Effort::new(1_000_000));
+    let found: Vec<_> = found.iter().map(|finding| (finding.code, finding.rule.0)).collect();
+    assert_eq!(found, [(Code::Unreachable, 2)]);
+}
+
+/// What there was no time for is owned up to, whatever rule it is about.
+#[test]
+fn what_is_not_looked_at_is_unknown() {
+    let rule = |at| {
+        format!(
+            "R{at}: if (path startsWith \"/{at}\" || path startsWith \"/\") {{ tag(\"t\"); }} else {{ tag(\"u\"); }}\n"
+        )
     };
-    assert_eq!(named(&all), [(Code::Unreachable, 3)]);
-    assert_eq!(named(&found), named(&all));
+    let source =
+        format!("R0: if (path == \"*\") {{ reject(403); }}\n{}", (1..20).map(rule).collect::<String>());
+    let program = program(&source);
+    let found = |steps| findings_about(&program, &[RuleIndex(0)], &Setting::default(), Effort::new(steps));
+    let all = of_rule(&found(u64::MAX), 0);
+    assert_eq!(all.iter().filter(|(code, ..)| *code == Code::DeadElse).count(), 19);
+    for steps in (0..24).map(|power| 1 << power) {
+        let found = found(steps);
+        let is_owned_up = found.iter().any(|finding| finding.code == Code::Unknown);
+        assert!(is_owned_up || of_rule(&found, 0) == all, "{steps}");
+    }
 }
