@@ -68,6 +68,14 @@ pub(crate) struct Token {
     pub(crate) opens_line: bool,
 }
 
+/// Where the tokens of a text stand, one behind the other: what lies between them makes no difference.
+pub fn tokens(source: &str) -> impl Iterator<Item = Span> {
+    let mut lexer = Lexer::new(source);
+    std::iter::from_fn(move || {
+        Some(lexer.next()).filter(|token| token.kind != Kind::End).map(|token| token.span)
+    })
+}
+
 /// A position in a source text.
 pub(crate) struct Lexer<'a> {
     source: &'a str,

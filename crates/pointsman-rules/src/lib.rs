@@ -70,6 +70,7 @@ pub(crate) use field::FieldType;
 pub use findings::Findings;
 pub use format::format;
 pub use halt::Halt;
+pub use lexer::tokens;
 pub use lines::Lines;
 pub use list::{LIST_TEXT_BYTES_MAX, List, Members, NetworkList, TextList};
 pub use mutation::{Mutant, MutantKind, Mutants, mutants};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use pointsman_rules::ast::{Item, RuleFile};
-use pointsman_rules::{RuleIndex, pace};
+use pointsman_rules::{RuleIndex, pace, tokens};
 
 /// The rules that are new, changed, or at another place among the others; nothing where what is set for all of them has
 /// changed. Blanks, line breaks and comments make no difference.
@@ -39,48 +39,14 @@ fn parts(source: &str) -> (Vec<String>, Vec<String>) {
     (settings, rules)
 }
 
-/// A text of the language without comments, and without blanks but for those between words.
+/// The tokens of a text, a line each: no comments, and no blanks but for those within quotes.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut letters = text.chars();
-    let mut is_apart = false;
-    while let Some(letter) = letters.next() {
-        match letter {
-            '#' => {
-                letters.by_ref().take_while(|letter| *letter != '\n').for_each(drop);
-                is_apart = true;
-            }
-            letter if letter.is_whitespace() => is_apart = true,
-            letter => {
-                let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
-                if is_apart && is_word(letter) && plain.ends_with(is_word) {
-                    plain.push(' ');
-                }
-                is_apart = false;
-                plain.push(letter);
-                if letter == '"' {
-                    quoted(&mut letters, &mut plain);
-                }
-            }
-        }
+    for token in tokens(text) {
+        plain.push_str(token.of(text));
+        plain.push('\n');
     }
     plain
-}
-
-/// What stands in quotes, to the quote that ends it.
-fn quoted(letters: &mut std::str::Chars<'_>, plain: &mut String) {
-    while let Some(letter) = letters.next() {
-        plain.push(letter);
-        match letter {
-            '"' => return,
-            '\\' => {
-                plain.extend(letters.clone().next().filter(|next| matches!(next, '"' | '\\')).inspect(|_| {
-                    letters.next();
-                }))
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Which of them are part of the longest row that goes up: they have kept their order.
@@ -136,8 +102,25 @@ mod tests {
         check(&OLD.replace("if (path == \"/a\") {", "if( path==\"/a\" ) # why\n{"), Some(&[]));
         check(&OLD.replace("\"/a\"", "\"/a \""), Some(&[0]));
         check(&OLD.replace("\"/a\"", "\"/a # b\\\" c\""), Some(&[0]));
-        assert_eq!(plain("a  b # c\n d(\"x  \\\" y\" ) ;"), "a b d(\"x  \\\" y\");");
-        assert_eq!(plain("(\"a\\\\\"  )#"), "(\"a\\\\\")");
+        assert_eq!(plain("a  b # c\n d(\"x  \\\" y\" ) ;"), "a\nb\nd\n(\n\"x  \\\" y\"\n)\n;\n");
+        assert_eq!(plain("(\"a\\\\\"  )#"), "(\n\"a\\\\\"\n)\n");
+    }
+
+    /// Quotes of all kinds hold what no comment is in, and the key of a field does not end the text around it.
+    #[test]
+    fn what_stands_in_quotes_makes_a_difference() {
+        for (one, other) in [
+            ("\u{201c}/a # b\u{201d}) { reject(403); }", "\u{201c}/a # b\u{201d}) { reject(404); }"),
+            ("\u{201c}/a b\u{201d}) { reject(); }", "\u{201c}/a  b\u{201d}) { reject(); }"),
+            (
+                "\"/a\") { respond(200, \"${query[\"a b\"]}\"); }",
+                "\"/a\") { respond(200, \"${query[\"a  b\"]}\"); }",
+            ),
+        ] {
+            let [one, other] = [one, other].map(|rest| format!("R1: if (path == {rest}"));
+            assert_eq!(changed(&one, &one), Some(Vec::new()), "{one}");
+            assert_eq!(changed(&one, &other), Some(vec![RuleIndex(0)]), "{one}");
+        }
     }
 
     #[test]
