@@ -309,7 +309,15 @@ pub(crate) static ROUTES: &[Route] = &[
     questions::COMPARE_VERSION,
     Route {
         query: &[WHY, COLOUR],
-        refusals: &[(404, "There is no such version, or no more."), CHANGED, WRONG, NO_TURN, TOO_LATE],
+        if_match: Some("The version of the rules that serve, in quotes; may be left out."),
+        refusals: &[
+            (404, "There is no such version, or no more."),
+            CHANGED,
+            (412, "Other rules serve than `If-Match` says; `rules_version` says which."),
+            WRONG,
+            NO_TURN,
+            TOO_LATE,
+        ],
         ..change(
             "POST",
             "/api/v1/versions/{n}/restore",

@@ -156,7 +156,14 @@ fn versions_are_restored(threads: usize) {
     switch.wait_for_line("reloaded generation=2");
     assert_eq!(switch.admin_shows("/api/v1/versions/2")["why"], "SIGHUP");
     assert_eq!(switch.admin_shows("/api/v1/versions/1")["text"], TO_A);
-    let (answer, said) = switch.admin_ask("POST", "/api/v1/versions/1/restore?why=back", "", "");
+    // Who thinks that something else serves is told what does.
+    let restore = "/api/v1/versions/1/restore?why=back";
+    let (serves, others) =
+        (version(&switch), switch.admin_shows("/api/v1/versions/1")["rules_version"].clone());
+    let (answer, said) = switch.admin_ask("POST", restore, &format!("If-Match: {others}\r\n"), "");
+    assert_eq!((answer.status(), said["rules_version"].as_str()), (412, Some(&*serves)), "{said}");
+    assert_eq!((switch.get("/").server(), &*file(&switch)), ("sb", TO_B));
+    let (answer, said) = switch.admin_ask("POST", restore, &format!("If-Match: \"{serves}\"\r\n"), "");
     assert_eq!(answer.status(), 200, "{said}");
     assert_eq!((switch.get("/").server(), &*file(&switch)), ("sa", TO_A));
     let newest = switch.admin_shows("/api/v1/versions")["versions"][0].clone();

@@ -1,7 +1,7 @@
 //! Rules at run time: shown, checked, compared, published, restored.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use pointsman_admin::{Page, Request};
@@ -130,6 +130,10 @@ impl SwitchPages {
         };
         let draft = self.reloads.draft_at(&turn, path, text).await;
         let draft = draft.map_err(|unfit| self.unfit(unfit, colour(request)))?;
+        // Who says what they want to be rid of is not rid of what somebody else has published since.
+        if request.if_match.is_some() {
+            seen(request, "rules_version", &self.version_at(draft.path()))?;
+        }
         Ok(self.published(&turn, draft, request, &why).await)
     }
 
@@ -181,7 +185,7 @@ impl SwitchPages {
         })
     }
 
-    fn version_at(&self, path: &PathBuf) -> String {
+    fn version_at(&self, path: &Path) -> String {
         let sets = self.reloads.rule_sets.borrow();
         sets.iter().find(|set| set.path == *path).map(RuleSet::version).unwrap_or_default()
     }
