@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-p1i8syQw.js",
+        path: "assets/index-BFSkz9OB.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-p1i8syQw.js"),
-        gzip: include_bytes!("assets/index-p1i8syQw.js.gz"),
-        brotli: include_bytes!("assets/index-p1i8syQw.js.br"),
+        plain: include_bytes!("assets/index-BFSkz9OB.js"),
+        gzip: include_bytes!("assets/index-BFSkz9OB.js.gz"),
+        brotli: include_bytes!("assets/index-BFSkz9OB.js.br"),
     },
     File {
-        path: "assets/page-BntXplWd.js",
+        path: "assets/page-D_zIckNP.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-BntXplWd.js"),
-        gzip: include_bytes!("assets/page-BntXplWd.js.gz"),
-        brotli: include_bytes!("assets/page-BntXplWd.js.br"),
+        plain: include_bytes!("assets/page-D_zIckNP.js"),
+        gzip: include_bytes!("assets/page-D_zIckNP.js.gz"),
+        brotli: include_bytes!("assets/page-D_zIckNP.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",

@@ -226,9 +226,18 @@ export class Api {
     return this.#ask(method, path, PATIENCE_MS.change, body, version, over);
   }
 
+  /** A change that is sent while the page goes: no answer is waited for. */
+  leave(method: Method, path: string, version: string) {
+    const headers = { ...this.#credentials, "If-Match": `"${version}"` };
+    fetch(`../api/v1/${path}`, { method, headers, keepalive: true, credentials: "same-origin" }).catch(() => {});
+  }
+
+  get #credentials(): Record<string, string> {
+    return this.#token === null ? {} : { Authorization: `Bearer ${this.#token}` };
+  }
+
   async #ask<T>(method: string, path: string, patienceMs: number, body?: unknown, version?: string, over?: AbortSignal): Promise<T> {
-    const headers: Record<string, string> = {};
-    if (this.#token !== null) headers["Authorization"] = `Bearer ${this.#token}`;
+    const headers = this.#credentials;
     if (body !== undefined) headers["Content-Type"] = typeof body === "string" ? "text/plain" : "application/json";
     if (version !== undefined) headers["If-Match"] = `"${version}"`;
     const request: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };

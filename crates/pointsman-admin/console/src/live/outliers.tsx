@@ -65,6 +65,7 @@ function OutlierTable({ outliers, named }: { outliers: Outlier[]; named: boolean
   const [isWhole, setWhole] = useState(false);
   const rows = isWhole ? outliers : outliers.slice(0, ROWS_FIRST);
   const longest = Math.max(...outliers.map((outlier) => outlier.total_us));
+  const keys = keysOf(rows);
   const columns = named ? 7 : 6;
   return (
     <div class="scroll" role="region" aria-label="Requests that stand out" tabIndex={0}>
@@ -82,7 +83,7 @@ function OutlierTable({ outliers, named }: { outliers: Outlier[]; named: boolean
         </thead>
         <tbody>
           {rows.map((outlier, index) => {
-            const own = keyOf(outlier);
+            const own = keys[index]!;
             const isOpen = open === own;
             return [
               <tr key={own} data-outlier={index} data-rule={outlier.rule ?? ""}>
@@ -191,5 +192,14 @@ function requestOf({ method, host, path, query }: Outlier): string {
   return `${method ?? ""} ${host ?? ""}${path ?? ""}${query === null ? "" : `?${query}`}`.trim();
 }
 
-/** No two end in the same microsecond in the same way. */
-const keyOf = ({ when, listener, total_us, rule, server, path }: Outlier) => JSON.stringify([when, listener, total_us, rule, server, path]);
+/** By which each is known again. Those that ended together in the same way, as behind a pool that is down, are counted. */
+function keysOf(outliers: Outlier[]): string[] {
+  const seen = new Map<string, number>();
+  // The oldest first: what is new changes nothing of what is open.
+  return [...outliers].reverse().map(({ when, listener, total_us, rule, server, path }) => {
+    const key = JSON.stringify([when, listener, total_us, rule, server, path]);
+    const before = seen.get(key) ?? 0;
+    seen.set(key, before + 1);
+    return `${key} ${before}`;
+  }).reverse();
+}

@@ -13,12 +13,18 @@ import { Trial } from "./trial";
 const PAUSE_MS = 250;
 /** How long the switch looks at what was changed, and at all rules. */
 const WITHIN_MS = { changed: 1_000, all: 8_000 };
+/** How long nobody types before all rules are looked at: what was said of others may not hold any more. */
+const REST_MS = 1_500;
+/** How long until it is asked again for rules that did not come. */
+const AGAIN_MS = 2_000;
 const desks = new Map<string, Desk>();
 
 /** Asks before the tab is closed. Within the console the text is kept. */
 addEventListener("beforeunload", (event) => {
   if ([...desks.values()].some((desk) => desk.isChanged)) event.preventDefault();
 });
+/** A dry-run that nobody can look at any more need not go on. */
+addEventListener("pagehide", () => desks.forEach(({ review }) => review?.leave()));
 
 /** The desk of a listener; null until its rules have come. */
 export function useDesk(session: Session, listener: string | null): { desk: Desk | null; trouble: string | null } {
@@ -29,19 +35,28 @@ export function useDesk(session: Session, listener: string | null): { desk: Desk
   useEffect(() => {
     if (listener === null || desks.has(listener)) return;
     let isOver = false;
+    let timer = 0;
     setTrouble(null);
     const load = async () => {
       const both = [api.get<Rules>(ofListener(listener, "rules")), api.get<Vocabulary>(ofListener(listener, "vocabulary"))] as const;
       const [rules, vocabulary] = await Promise.all(both);
       if (!desks.has(listener)) desks.set(listener, new Desk(rules, vocabulary, session));
-      if (!isOver) again((count) => count + 1);
-    };
-    load().catch((error: Error) => {
       if (isOver) return;
-      setTrouble(error.message);
-      refused(error);
-    });
-    return () => void (isOver = true);
+      setTrouble(null);
+      again((count) => count + 1);
+    };
+    const tryIt = () =>
+      load().catch((error: Error) => {
+        if (isOver) return;
+        setTrouble(error.message);
+        refused(error);
+        timer = window.setTimeout(tryIt, AGAIN_MS);
+      });
+    void tryIt();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
   }, [api, listener]);
   useEffect(() => desk?.listen(() => again((count) => count + 1)), [desk]);
   useEffect(() => desk?.attend(session), [desk, session]);
@@ -123,8 +138,9 @@ export class Desk {
   }
 
   /** Looks at what was changed, or at everything. Only the newest look counts. */
-  async check(about: "changed" | "all") {
+  async check(about: "changed" | "all", isAfterwards = false) {
     this.#over?.abort();
+    clearTimeout(this.#pause);
     if (!this.mayChange) return;
     const over = (this.#over = new AbortController());
     const { doc } = this.editor;
@@ -136,11 +152,13 @@ export class Desk {
       const checked = await this.session.api.change<Checked>("POST", path, this.editor.text, undefined, over.signal);
       // Who types on is told of what stands there then.
       if (this.#over !== over || doc !== this.editor.doc) return;
-      this.#show(checked, about);
+      // What was not reached takes nothing away of what is known.
+      if (checked.is_settled || !isAfterwards) this.#show(checked, about);
       this.checkTrouble = null;
+      if (about === "changed" && checked.compiles) this.#pause = window.setTimeout(() => this.check("all", true), REST_MS);
     } catch (error) {
       if (this.#over !== over) return;
-      this.checkTrouble = (error as Error).message;
+      if (!isAfterwards) this.checkTrouble = (error as Error).message;
       this.session.refused(error as Error);
     }
     this.looking = null;
@@ -183,8 +201,10 @@ export class Desk {
 
   /** Other rules serve than the text began from: whoever has changed nothing gets them, others are told. */
   async notice(version: string) {
-    if (version === this.rules.rules_version || version === this.newer) return;
-    if (this.isChanged || this.review) this.newer = version;
+    if (version === this.newer) return;
+    // Where theirs was taken back nothing is newer any more.
+    if (version === this.rules.rules_version) this.newer = null;
+    else if (this.isChanged || this.review) this.newer = version;
     else await this.#begin(true);
     this.tell();
   }
@@ -192,13 +212,13 @@ export class Desk {
   /** The text stays, and what it changes is said of the rules that serve now. */
   async goOnFromTheirs() {
     await this.#begin(false);
-    if (this.review) this.endReview();
+    await this.review?.end();
     await this.check("changed");
   }
 
   /** The text goes; it can be undone in the editor. */
   async takeTheirs() {
-    if (this.review) this.endReview();
+    await this.review?.end();
     await this.#begin(true);
   }
 
@@ -217,8 +237,15 @@ export class Desk {
   }
 
   async #begin(isTaken: boolean) {
+    const { doc } = this.editor;
     try {
-      this.rules = await this.session.api.get<Rules>(ofListener(this.rules.listener, "rules"));
+      const rules = await this.session.api.get<Rules>(ofListener(this.rules.listener, "rules"));
+      if (isTaken && doc !== this.editor.doc) {
+        // Somebody has typed meanwhile.
+        this.newer = rules.rules_version;
+        return this.tell();
+      }
+      this.rules = rules;
     } catch (error) {
       return this.refused(error);
     }
@@ -260,7 +287,7 @@ export class Desk {
     const isOld = ({ finding, isTouched }: Placed) =>
       !isTouched &&
       finding.code !== "invalid" &&
-      !(checked.compiles && looked.size > 0 && finding.code === "gap") &&
+      !(checked.compiles && finding.code === "gap") &&
       ![finding.rule, ...finding.others].some((rule) => rule !== null && looked.has(rule)) &&
       !found.some((other) => isSame(other.finding, finding));
     this.#place([...found, ...this.editor.findings.filter(isOld)]);

@@ -34,6 +34,9 @@ export interface Placed {
   isTouched: boolean;
 }
 
+/** How to get out of it, and what else keys do: text of its own, as ids of the page mean nothing in a shadow root. */
+export const KEYS = "Tab indents: press Esc, then Tab, to leave the editor. F8 goes to the next finding, Ctrl-Space completes.";
+
 /** What the editor tells of itself. */
 export interface Heard {
   changed: () => void;
@@ -195,7 +198,7 @@ function extensions(listener: string, vocabulary: Vocabulary, heard: Heard): Ext
     findings,
     decided,
     keymap.of([...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...lintKeymap]),
-    EditorView.contentAttributes.of({ "aria-label": `Rules of ${listener}`, "aria-describedby": "keys", spellcheck: "false", tabindex: "0" }),
+    EditorView.contentAttributes.of({ "aria-label": `Rules of ${listener}`, "aria-description": KEYS, spellcheck: "false", tabindex: "0" }),
     EditorView.updateListener.of((update: ViewUpdate) => {
       if (update.docChanged) heard.changed();
     }),

@@ -12,7 +12,8 @@ const EVERY_MS = 3_000;
 export function History({ desk }: { desk: Desk }) {
   const versions = useVersions(desk);
   const [compared, setCompared] = useState<{ n: number; found: Compared | null } | null>(null);
-  const [asked, setAsked] = useState<Version | null>(null);
+  /** What was asked for, and which rules served then: nobody takes back what they have not seen. */
+  const [asked, setAsked] = useState<{ version: Version; serves: string } | null>(null);
   const compare = async ({ n }: Version) => {
     setCompared({ n, found: null });
     try {
@@ -30,6 +31,10 @@ export function History({ desk }: { desk: Desk }) {
     } catch (error) {
       desk.refused(error);
     }
+  };
+  const ask = (version: Version) => {
+    const serving = versions.find(({ serves }) => serves);
+    if (serving) setAsked({ version, serves: serving.rules_version });
   };
   if (versions.length === 0) return null;
   return (
@@ -71,7 +76,7 @@ export function History({ desk }: { desk: Desk }) {
                       serves
                     </span>
                   ) : (
-                    <Acts {...{ desk, version, compare, open, ask: setAsked }} />
+                    <Acts {...{ desk, version, compare, open, ask }} />
                   )}
                 </td>
               </tr>
@@ -85,7 +90,7 @@ export function History({ desk }: { desk: Desk }) {
           {compared.found ? <Difference desk={desk} compared={compared.found} names={["Serves now", `Version ${compared.n}`]} /> : <p role="status">comparing…</p>}
         </>
       )}
-      {asked && <RollBack key={asked.n} desk={desk} version={asked} onDone={() => setAsked(null)} />}
+      {asked && <RollBack key={asked.version.n} desk={desk} {...asked} onDone={() => setAsked(null)} />}
     </section>
   );
 }
@@ -141,7 +146,7 @@ function useVersions(desk: Desk): Version[] {
   return versions;
 }
 
-function RollBack({ desk, version, onDone }: { desk: Desk; version: Version; onDone: () => void }) {
+function RollBack({ desk, version, serves, onDone }: { desk: Desk; version: Version; serves: string; onDone: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [why, setWhy] = useState("");
   const [said, setSaid] = useState("");
@@ -153,12 +158,13 @@ function RollBack({ desk, version, onDone }: { desk: Desk; version: Version; onD
     setBusy(true);
     try {
       const query = why.trim() === "" ? "" : `?why=${encodeURIComponent(why.trim())}`;
-      const published = await desk.session.api.change<Published>("POST", `versions/${version.n}/restore${query}`);
+      const published = await desk.session.api.change<Published>("POST", `versions/${version.n}/restore${query}`, undefined, serves);
       dialog.current?.close();
       desk.say(`version ${version.n} serves again, as generation ${published.generation}`, published.text);
       await desk.notice(published.rules_version);
     } catch (error) {
-      setSaid(`not done: ${(error as Refusal).message}`);
+      const { status, message } = error as Refusal;
+      setSaid(status === 412 ? "not done: other rules serve by now than when you asked. Cancel, look again, and do it anew." : `not done: ${message}`);
       desk.session.refused(error as Error);
       setBusy(false);
     }
@@ -168,7 +174,7 @@ function RollBack({ desk, version, onDone }: { desk: Desk; version: Version; onD
       <h2 id="roll-title">Roll back to version {version.n}</h2>
       <form class="fields" onSubmit={submit}>
         <p>
-          The rules of {version.when} ({version.why}) serve again, whatever serves now.
+          The rules of {version.when} ({version.why}) serve again. Where somebody else has published since you asked, nothing is done.
           {desk.isChanged && " What stands in the editor is kept."}
         </p>
         <label for="roll-why">Why</label>

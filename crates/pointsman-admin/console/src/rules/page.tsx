@@ -8,6 +8,7 @@ import { Notice } from "../notice";
 import type { Session } from "../session";
 import type { Plan } from "./calls";
 import { type Desk, useDesk } from "./desk";
+import { KEYS } from "./editor";
 import { Findings } from "./findings";
 import { History } from "./history";
 import { Newer } from "./newer";
@@ -134,9 +135,7 @@ function EditorSection({ desk }: { desk: Desk }) {
         )}
       </div>
       <Host desk={desk} />
-      <p id="keys" class="quiet">
-        Tab indents: press Esc, then Tab, to leave the editor. F8 goes to the next finding, Ctrl-Space completes.
-      </p>
+      <p class="quiet">{KEYS}</p>
       <Findings desk={desk} />
     </section>
   );

@@ -79,6 +79,11 @@ export class Review {
     this.#desk.endReview();
   }
 
+  /** The page goes, and nobody waits for an answer. */
+  leave() {
+    if (this.isRunning) this.#api.leave("DELETE", "dry-run", String(this.dryRun!.n));
+  }
+
   get #api() {
     return this.#desk.session.api;
   }

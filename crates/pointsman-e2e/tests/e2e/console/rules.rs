@@ -237,6 +237,100 @@ fn rules_are_published_and_rolled_back() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
+/// What was said of a rule because of another one goes with that one, also where only it was touched.
+#[test]
+fn findings_go_with_their_reason() {
+    let server = Origin::new("server1");
+    let rules = "all: if (path under \"/\") { routeTo(standard); }\n\
+                 api: if (path under \"/api\") { reject(403); }\n\
+                 else: routeTo(standard);";
+    let switch = Setup::new(2).rules(rules).with_token().pool("standard", &[&server]).start();
+    let Some(mut browser) = Browser::start(1280, 900) else { return };
+    browser.visit(switch.admin(), "/console/#/rules");
+    browser.wait_until("!!document.querySelector('.editor')");
+    sign_in_well(&mut browser);
+    let unreachable = "document.querySelectorAll('.findings [data-code=unreachable]').length";
+    browser.wait_until(&format!("{unreachable} === 1"));
+    type_first(&mut browser, "# ");
+    browser.wait_until(&format!("!({IS_SERVED}) && {unreachable} === 0"));
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Who rolls back what they have seen does not roll back what was published since.
+#[test]
+fn a_roll_back_is_of_what_was_seen() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    let put = "fetch('../api/v1/listeners/shop/rules', { method: 'PUT', body: BODY, \
+               headers: { 'If-Match': '*', Authorization: 'Bearer TOKEN' } })"
+        .replace("TOKEN", pointsman_e2e::ADMIN_TOKEN);
+    let publish = |status: u32| put.replace("BODY", &format!("'else: reject({status});'"));
+    browser.evaluate(&format!("{}.then(() => null)", publish(403)));
+    click(&mut browser, "[aria-label='Roll back to version 1']");
+    browser.wait_until("document.activeElement.id === 'roll-why'");
+    // The page looks every few seconds which rules serve: here it is pressed at once.
+    let press = "document.querySelector('dialog[open] button.main').click()";
+    browser.evaluate(&format!("{}.then(() => {press})", publish(404)));
+    browser.wait_until(
+        "document.querySelector('dialog[open] .said')?.textContent.includes('other rules serve')",
+    );
+    assert_eq!(served(&shop.switch)["text"], "else: reject(404);");
+    let complaints = browser.complaints();
+    assert!(complaints.len() == 1 && complaints[0].contains("412"), "{complaints:?}");
+}
+
+/// What others have published and taken back stands in nobody's way.
+#[test]
+fn others_take_back_what_they_published() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    browser.wait_until(&format!("!({IS_SERVED})"));
+    for (method, target, body, is_newer) in [
+        ("PUT", "/api/v1/listeners/shop/rules", "else: reject(403);\n", true),
+        ("POST", "/api/v1/versions/1/restore", "", false),
+    ] {
+        let (answer, said) = shop.switch.admin_ask(method, target, "If-Match: *\r\n", body);
+        assert_eq!(answer.status(), 200, "{said}");
+        browser.wait_until(&format!("!!document.querySelector('.newer') === {is_newer}"));
+    }
+    assert_eq!(written(&mut browser).lines().next(), Some(POSTS));
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Nobody can look at a dry-run whose page is gone: it ends with the page.
+#[test]
+fn a_dry_run_ends_with_its_page() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    browser.wait_until(&format!("!({IS_SERVED})"));
+    press_button(&mut browser, "Publish…");
+    press_button(&mut browser, "Dry-run");
+    browser.wait_until("document.querySelector('.dry-run')?.dataset.state === 'running'");
+    browser.evaluate("dispatchEvent(new Event('pagehide'))");
+    until("the dry-run ends", || {
+        (shop.switch.admin_shows("/api/v1/dry-run")["ended_by"] == "told").then_some(())
+    });
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Rules that did not come once are asked for again.
+#[test]
+fn rules_come_when_the_switch_is_back() {
+    let shop = Shop::start();
+    let Some(mut browser) = shop.open("#/live") else { return };
+    browser.evaluate(
+        "{ const ask = fetch; let isAway = true; window.fetch = (path, ...more) => { \
+         if (!isAway || !String(path).endsWith('vocabulary')) return ask(path, ...more); \
+         isAway = false; return Promise.reject(new TypeError('nobody is there')); }; }",
+    );
+    browser.evaluate("location.hash = '#/rules'");
+    browser.wait_until("document.querySelector('.stale')?.textContent.includes('does not answer')");
+    browser.wait_until("!!document.querySelector('.editor') && !document.querySelector('.stale')");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
 /// What somebody else has published is told, and nothing that was written is lost.
 #[test]
 fn others_publish_meanwhile() {
@@ -338,6 +432,9 @@ fn who_may_not_change_reads() {
 fn the_editor_is_no_trap() {
     let shop = Shop::start();
     let Some(mut browser) = open(&shop) else { return };
+    let said =
+        browser.evaluate(&format!("{EDITOR}.querySelector('.cm-content').getAttribute('aria-description')"));
+    assert!(said.to_string().contains("press Esc, then Tab, to leave"), "who does not see is told: {said}");
     type_first(&mut browser, "");
     browser.press("Tab", 9);
     browser.wait_until(&format!("{EDITOR}.querySelector('.cm-line').textContent.startsWith('    api')"));
