@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-BFSkz9OB.js",
+        path: "assets/index-CxtBdoEW.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-BFSkz9OB.js"),
-        gzip: include_bytes!("assets/index-BFSkz9OB.js.gz"),
-        brotli: include_bytes!("assets/index-BFSkz9OB.js.br"),
+        plain: include_bytes!("assets/index-CxtBdoEW.js"),
+        gzip: include_bytes!("assets/index-CxtBdoEW.js.gz"),
+        brotli: include_bytes!("assets/index-CxtBdoEW.js.br"),
     },
     File {
-        path: "assets/page-D_zIckNP.js",
+        path: "assets/page-_L8d3wdK.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-D_zIckNP.js"),
-        gzip: include_bytes!("assets/page-D_zIckNP.js.gz"),
-        brotli: include_bytes!("assets/page-D_zIckNP.js.br"),
+        plain: include_bytes!("assets/page-_L8d3wdK.js"),
+        gzip: include_bytes!("assets/page-_L8d3wdK.js.gz"),
+        brotli: include_bytes!("assets/page-_L8d3wdK.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",

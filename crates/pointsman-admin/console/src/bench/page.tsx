@@ -271,8 +271,8 @@ function TableDrawn({ table: { title, columns, rows }, run }: { table: Table; ru
           {rows.slice(0, ROWS_MAX).map((row, at) => (
             <tr key={at}>
               {row.map((cell, column) => (
-                <td key={column} class={typeof cell === "number" ? "n" : undefined}>
-                  {typeof cell === "number" ? number(cell) : shown(cell ?? "")}
+                <td key={column} class={typeof cell === "string" ? undefined : "n"}>
+                  {cell === null ? "–" : typeof cell === "number" ? number(cell) : shown(cell)}
                 </td>
               ))}
             </tr>
