@@ -18,6 +18,8 @@ pub(crate) struct Asked<'a> {
     /// Absent in HTTP/1.0.
     pub(crate) host: Option<&'a str>,
     pub(crate) origin: Option<&'a str>,
+    /// What a browser says of where the page is from that asks (`Sec-Fetch-Site`): also where it shows no origin.
+    pub(crate) site: Option<&'a str>,
     pub(crate) authorization: Option<&'a str>,
     /// Who its certificate says that it is, which comes from an authority of the configuration.
     pub(crate) certificate: Option<&'a str>,
@@ -25,6 +27,14 @@ pub(crate) struct Asked<'a> {
     pub(crate) shown: Option<&'a [CertificateFacts]>,
     /// Whether it comes from the loopback.
     pub(crate) is_local: bool,
+}
+
+impl Asked<'_> {
+    /// Whether a web page of another origin has it asked for without reading the answer, as a picture or a link: browsers show no
+    /// origin then (https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header).
+    fn is_unread(&self) -> bool {
+        self.origin.is_none() && matches!(self.site, Some("cross-site" | "same-site"))
+    }
 }
 
 /// What somebody has shown to be allowed what they ask: to be looked at again where that has waited, since whoever is known
@@ -60,6 +70,7 @@ impl Credentials {
             path: "",
             host: None,
             origin: None,
+            site: None,
             authorization: self.authorization.as_deref(),
             certificate: certificate.map(|(holder, _)| holder.as_str()),
             shown: None,
@@ -79,6 +90,9 @@ impl fmt::Debug for Credentials {
 /// What whoever asks may do, or the answer that they may not.
 pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static Route, Page> {
     check_page(asked, admin)?;
+    if asked.is_unread() {
+        return Err(Page::problem(403, "web pages of others may not ask without reading the answer, nor lead here"));
+    }
     // What a browser asks before it lets such a page ask (https://fetch.spec.whatwg.org/#cors-preflight-request): it
     // has no token yet, and says nothing of what is there.
     if asked.method == "OPTIONS" && asked.origin.is_some_and(|origin| may_read(origin, admin)) {
@@ -238,6 +252,7 @@ mod tests {
         path: "/metrics",
         host: Some("localhost:9090"),
         origin: None,
+        site: None,
         authorization: None,
         certificate: None,
         shown: None,
@@ -263,6 +278,14 @@ mod tests {
             ["http://a", "null", "https://localhost:9090", "http://localhost", "http://console.example:8443"]
         {
             check(Asked { origin: Some(origin), ..READ }, 403);
+        }
+        for site in ["cross-site", "same-site"] {
+            check(Asked { site: Some(site), ..READ }, 403);
+            check(Asked { site: Some(site), origin: Some("https://console.example:8443"), ..READ }, 200);
+            check(Asked { site: Some(site), origin: Some("https://page.example"), ..READ }, 403);
+        }
+        for site in ["same-origin", "none"] {
+            check(Asked { site: Some(site), ..READ }, 200);
         }
         let preflight = Asked { method: "OPTIONS", origin: Some("https://console.example:8443"), ..READ };
         check(preflight, 200);

@@ -218,11 +218,12 @@ fn judge(head: &RequestHead, received: &[u8], client: &Client, pages: &dyn Pages
     let admin = pages.settings();
     let to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
     let mut heard = Heard { method, target, to, ..Heard::refused(Page::problem(400, "")) };
-    let (origin, authorization, if_match) = match (field("origin"), field("authorization"), field("if-match"))
-    {
-        (Ok(origin), Ok(authorization), Ok(if_match)) => (origin, authorization, if_match),
-        (Err(page), _, _) | (_, Err(page), _) | (_, _, Err(page)) => {
-            return Heard { asked: Err(page), ..heard };
+    let fields = ["origin", "sec-fetch-site", "authorization", "if-match"].map(field);
+    let (origin, site, authorization, if_match) = match fields {
+        [Ok(origin), Ok(site), Ok(authorization), Ok(if_match)] => (origin, site, authorization, if_match),
+        twice => {
+            let refusal = twice.into_iter().find_map(Result::err);
+            return Heard { asked: refusal.map_or(heard.asked, Err), ..heard };
         }
     };
     let authority = text(head.authority(received));
@@ -232,6 +233,7 @@ fn judge(head: &RequestHead, received: &[u8], client: &Client, pages: &dyn Pages
         path,
         host: Some(&*authority).filter(|_| head.version() != Version::Http10 || !authority.is_empty()),
         origin: origin.as_deref(),
+        site: site.as_deref(),
         authorization: authorization.as_deref(),
         certificate: client.holder.as_deref(),
         shown: client.tls.as_ref().map(Acceptor::certificates),

@@ -288,6 +288,9 @@ fn browsers(threads: usize) {
     assert_eq!(ask(&switch, "POST", "/api/v1/reload", &own).status(), 200);
     problem(&ask(&switch, "POST", "/api/v1/reload", &format!("{token}Origin: http://page.example\r\n")), 403);
     problem(&ask(&switch, "GET", "/metrics", "Origin: null\r\n"), 403);
+    // A picture on a page of others, or a link there; a link to the console asks nothing of the switch.
+    problem(&ask(&switch, "GET", "/api/v1/versions/1/diff", "Sec-Fetch-Site: cross-site\r\n"), 403);
+    assert_eq!(ask(&switch, "GET", "/console/", "Sec-Fetch-Site: cross-site\r\n").status(), 200);
     let mut client = Client::plain(switch.admin());
     client.send(format!("POST /api/v1/reload HTTP/1.1\r\nHost: rebound.example\r\n{token}\r\n"));
     problem(&client.response(), 403);
