@@ -91,7 +91,10 @@ impl fmt::Debug for Credentials {
 pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static Route, Page> {
     check_page(asked, admin)?;
     if asked.is_unread() {
-        return Err(Page::problem(403, "web pages of others may not ask without reading the answer, nor lead here"));
+        return Err(Page::problem(
+            403,
+            "web pages of others may not ask without reading the answer, nor lead here",
+        ));
     }
     // What a browser asks before it lets such a page ask (https://fetch.spec.whatwg.org/#cors-preflight-request): it
     // has no token yet, and says nothing of what is there.
