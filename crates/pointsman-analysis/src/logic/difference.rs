@@ -140,7 +140,7 @@ pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effo
     let copied = copied.as_ref().and_then(|beside| beside.rules.get(joint.rules.len()));
     let copied = copied.map(|rule| &rule.condition);
     let mut found = match Comparison::new(&joint, [old, new], copied, analyst) {
-        Some(comparison) => comparison.compare(),
+        Some(comparison) => Comparison { checks_otherwise, ..comparison }.compare(),
         None => Differences::default(),
     };
     found.checks_otherwise |= checks_otherwise;
@@ -179,6 +179,8 @@ struct Comparison<'p> {
     end: u32,
     /// Rules that do something and then let the request go on, in their order.
     carriers: Vec<u32>,
+    /// Whether a body may be looked into by one of them and not by the other.
+    checks_otherwise: bool,
     found: Differences,
 }
 
@@ -195,7 +197,19 @@ impl<'p> Comparison<'p> {
         let carriers = effects::carriers(joint, &analyst.walk);
         let ends = Ends::new(joint, sides, middle);
         let found = Differences::default();
-        Some(Comparison { joint, analyst, alignment, ends, copied, middle, end, carriers, found })
+        let checks_otherwise = true;
+        Some(Comparison {
+            joint,
+            analyst,
+            alignment,
+            ends,
+            copied,
+            middle,
+            end,
+            carriers,
+            checks_otherwise,
+            found,
+        })
     }
 
     fn compare(mut self) -> Differences {

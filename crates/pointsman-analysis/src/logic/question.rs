@@ -58,8 +58,10 @@ use crate::witness::{Setting, Unrealisable, Witness, with_subject};
 
 /// A question takes at most so many steps.
 const QUESTION_STEPS: u64 = 2_000_000;
-/// Asking the rules about a request takes about so many steps, and one more for eight rules that are asked one by one.
+/// Asking the rules about a request takes about so many steps, and [`PASSED_STEPS`] for each rule that is asked one by one.
 const REQUEST_STEPS: u64 = 200;
+/// What each rule is worth that a request passes where rules jump: they are asked one by one.
+const PASSED_STEPS: u64 = 2;
 /// So many rules that stop a request are taken into account one by one. Who meets more meets many: of these each time as
 /// many are as there are, or as the question before has met.
 const ONE_BY_ONE_MAX: usize = 2;

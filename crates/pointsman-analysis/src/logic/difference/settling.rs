@@ -114,8 +114,10 @@ impl<'p> Comparison<'p> {
         // Of others with something wrong in theirs it is not proved.
         self.found.checks_otherwise = true;
         match self.analyst.ask_of_whole_bodies(question, also, patterns) {
-            Answer::No(_) if self.ends.refuse_what_is_unknown() => Err(Verdict::Same),
-            // Another one may be wrong at the byte that decides, and not behind it.
+            Answer::No(_) if self.ends.refuse_what_is_unknown() && !self.checks_otherwise => {
+                Err(Verdict::Same)
+            }
+            // Another one may be wrong at the byte that decides, and not behind it, or in a body that one of them lets pass.
             Answer::No(_) => Err(Verdict::Unknown(Doubt::Unconfirmed(DoubtedTests::default()))),
             Answer::Unknown(doubt) => Err(Verdict::Unknown(doubt)),
             Answer::Yes(witness) if self.refuse_alike(pair, &witness) => {

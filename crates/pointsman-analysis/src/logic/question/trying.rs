@@ -4,7 +4,9 @@ use pointsman_rules::Condition;
 use pointsman_view::RequestView;
 
 use super::came::Came;
-use super::{AT_ONCE_MAX, FURTHER_STEPS, ONE_BY_ONE_MAX, REQUEST_STEPS, Trial, Try, Way, reading_steps};
+use super::{
+    AT_ONCE_MAX, FURTHER_STEPS, ONE_BY_ONE_MAX, PASSED_STEPS, REQUEST_STEPS, Trial, Try, Way, reading_steps,
+};
 use crate::Effort;
 use crate::logic::states::States;
 use crate::wanted::Sketch;
@@ -56,9 +58,9 @@ impl<'p> Trial<'_, 'p> {
     ) -> Result<Option<Try<'p>>, W> {
         let question = self.question;
         let walk = &self.analyst.walk;
-        let is_slow = question.removed.is_some() && walk.jumps_before(walk.len());
-        let one_by_one = if is_slow { u64::from(walk.len()) } else { 0 };
-        effort.take(REQUEST_STEPS + one_by_one / 8);
+        let target = if question.removed.is_some() { walk.len() } else { question.rule };
+        let one_by_one = if walk.jumps_before(target) { u64::from(target) } else { 0 };
+        effort.take(REQUEST_STEPS + PASSED_STEPS * one_by_one);
         let analyst = &mut *self.analyst;
         let met = self.active.len();
         let further_max = if met < ONE_BY_ONE_MAX { 0 } else { met.max(analyst.met).min(AT_ONCE_MAX) };
