@@ -21,7 +21,10 @@ pub(super) fn interruptible(
     command: fn(Vec<OsString>, &Interrupt) -> ExitCode,
 ) -> ExitCode {
     let (came, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let heard = [SIGINT, SIGTERM].into_iter().try_for_each(|signal| hear(signal, &came, &which));
+    let [int, term] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let heard = [(SIGINT, &int, &term), (SIGTERM, &term, &int)]
+        .into_iter()
+        .try_for_each(|(signal, own, other)| hear(signal, (own, other), (&came, &which)));
     if let Err(error) = heard {
         return say(&mut io::stderr(), &format!("error: cannot hear signals: {error}\n"), WRONG_USE);
     }
@@ -41,10 +44,18 @@ pub(super) fn interruptible(
     }
 }
 
-fn hear(signal: i32, came: &Arc<AtomicBool>, which: &Arc<AtomicUsize>) -> io::Result<()> {
-    // In this order: the first finds that none has come.
-    flag::register_conditional_shutdown(signal, i32::from(BY_SIGNAL) + signal, came.clone())?;
+/// Two of different kinds may be heard at the same time, on two threads: each says that it is there before it looks for the other.
+fn hear(
+    signal: i32,
+    (own, other): (&Arc<AtomicBool>, &Arc<AtomicBool>),
+    (came, which): (&Arc<AtomicBool>, &Arc<AtomicUsize>),
+) -> io::Result<()> {
+    let status = i32::from(BY_SIGNAL) + signal;
+    // In this order: the first of its kind finds that none has come.
+    flag::register_conditional_shutdown(signal, status, own.clone())?;
+    flag::register(signal, own.clone())?;
     flag::register_usize(signal, which.clone(), signal as usize)?;
     flag::register(signal, came.clone())?;
+    flag::register_conditional_shutdown(signal, status, other.clone())?;
     Ok(())
 }
