@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use crate::event::{Counts, Exchange, Query};
@@ -24,6 +25,12 @@ const SLOW_A_TICK: usize = 16;
 const FAILED_A_TICK: usize = 8;
 /// Bytes of each text that are kept.
 const TEXT_BYTES_MAX: usize = 200;
+/// Bytes of all texts of one together that there is room for from the start: a request that nobody looks at has a few names. Where
+/// more are noted the room grows, and stays.
+const TEXTS_BYTES: usize = 128;
+/// As many as one thread has of this minute and those before, of failed ones, and between two ticks.
+const COPIES: usize =
+    (OUTLIER_MINUTES as usize + 1) * SLOWEST_MAX + FAILED_MAX + 2 * SLOW_A_TICK + FAILED_A_TICK;
 const MINUTE_US: u64 = 60_000_000;
 
 /// A request that stands out, or a connection of which none is read.
@@ -86,25 +93,43 @@ pub(crate) struct Lookout {
     /// What takes longer is copied.
     floor_us: Cell<u64>,
     minute: Cell<u64>,
-    fresh: RefCell<Outliers>,
+    fresh: RefCell<Fresh>,
     shelf: Arc<Shelf>,
+}
+
+/// Copies that go round: what is over serves again, so that none takes memory once the thread has begun.
+#[derive(Debug)]
+struct Fresh {
+    slowest: Vec<Copied>,
+    failed: Vec<Copied>,
+    spare: Vec<Copied>,
+}
+
+/// One that stands out, with all of its texts in one piece of memory.
+#[derive(Debug, Default)]
+struct Copied {
+    /// Without its texts.
+    facts: Outlier,
+    text: String,
+    /// Where each of them stands in it: [`Copied::told`] has their order.
+    places: [Option<Range<usize>>; 10],
 }
 
 /// Where one thread puts what others read.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf(Mutex<Kept>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Kept {
     /// By minute, in a ring: each with the minute that it is of.
-    slowest: [(u64, Vec<Outlier>); OUTLIER_MINUTES as usize + 1],
+    slowest: [(u64, Vec<Copied>); OUTLIER_MINUTES as usize + 1],
     /// The oldest first.
-    failed: VecDeque<Outlier>,
+    failed: VecDeque<Copied>,
 }
 
 impl Lookout {
     pub(crate) fn new(shelf: Arc<Shelf>) -> Lookout {
-        Lookout { floor_us: Cell::new(0), minute: Cell::new(0), fresh: RefCell::default(), shelf }
+        Lookout { floor_us: Cell::new(0), minute: Cell::new(0), fresh: RefCell::new(Fresh::new()), shelf }
     }
 
     /// Whether an exchange stands out.
@@ -123,14 +148,16 @@ impl Lookout {
     #[cold]
     pub(crate) fn keep(&self, exchange: &Exchange<'_>) {
         let fresh = &mut *self.fresh.borrow_mut();
+        let mut copy = fresh.spare.pop().unwrap_or_default();
+        copy.fill(exchange);
         if exchange.counts.is_failed {
-            fresh.failed.push(Outlier::of(exchange));
+            fresh.failed.push(copy);
             return;
         }
-        fresh.slowest.push(Outlier::of(exchange));
+        fresh.slowest.push(copy);
         if fresh.slowest.len() >= SLOW_A_TICK {
             // Where each takes longer than the one before, as when all of them queue, few are copied nevertheless.
-            let longest = fresh.slowest.iter().map(|slow| slow.total_us).max().unwrap_or_default();
+            let longest = fresh.slowest.iter().map(|slow| slow.facts.total_us).max().unwrap_or_default();
             self.floor_us.set(longest.saturating_mul(2));
         }
     }
@@ -159,27 +186,50 @@ impl Shelf {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let this_minute = now_us / MINUTE_US;
         let slowest = kept.slowest.iter().filter(|(minute, _)| minute + OUTLIER_MINUTES >= this_minute);
-        all.slowest.extend(slowest.flat_map(|(_, slow)| slow).cloned());
+        all.slowest.extend(slowest.flat_map(|(_, slow)| slow).map(Copied::told));
         let since_us = now_us.saturating_sub(FAILED_MINUTES * MINUTE_US);
-        all.failed.extend(kept.failed.iter().filter(|failed| failed.at_us >= since_us).cloned());
+        all.failed
+            .extend(kept.failed.iter().filter(|failed| failed.facts.at_us >= since_us).map(Copied::told));
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Kept {
+        let slowest = std::array::from_fn(|_| (0, Vec::with_capacity(SLOWEST_MAX + 2 * SLOW_A_TICK)));
+        Kept { slowest, failed: VecDeque::with_capacity(FAILED_MAX + FAILED_A_TICK) }
     }
 }
 
 impl Kept {
-    /// Takes what was copied in a minute. The answer is how long a request must take to be copied after these.
-    fn add(&mut self, minute: u64, fresh: &mut Outliers) -> u64 {
+    /// Takes what was copied in a minute, and gives back what is over. The answer is how long a request must take to be copied
+    /// after these.
+    fn add(&mut self, minute: u64, fresh: &mut Fresh) -> u64 {
         let place = (minute % self.slowest.len() as u64) as usize;
         let (of, slowest) = &mut self.slowest[place];
         if std::mem::replace(of, minute) != minute {
-            slowest.clear();
+            fresh.spare.append(slowest);
         }
         slowest.append(&mut fresh.slowest);
-        slowest.sort_by_key(|slow| std::cmp::Reverse(slow.total_us));
-        slowest.truncate(SLOWEST_MAX);
+        slowest.sort_unstable_by_key(|slow| std::cmp::Reverse(slow.facts.total_us));
+        fresh.spare.extend(slowest.drain(SLOWEST_MAX.min(slowest.len())..));
         let room = FAILED_MAX.saturating_sub(fresh.failed.len());
-        self.failed.drain(..self.failed.len().saturating_sub(room));
+        fresh.spare.extend(self.failed.drain(..self.failed.len().saturating_sub(room)));
         self.failed.extend(fresh.failed.drain(..));
-        slowest.get(SLOWEST_MAX - 1).map_or(0, |last| last.total_us)
+        slowest.get(SLOWEST_MAX - 1).map_or(0, |last| last.facts.total_us)
+    }
+}
+
+impl Fresh {
+    fn new() -> Fresh {
+        let mut spare = Vec::with_capacity(2 * COPIES);
+        spare.extend(
+            (0..COPIES).map(|_| Copied { text: String::with_capacity(TEXTS_BYTES), ..Copied::default() }),
+        );
+        Fresh {
+            slowest: Vec::with_capacity(2 * SLOW_A_TICK),
+            failed: Vec::with_capacity(FAILED_A_TICK),
+            spare,
+        }
     }
 }
 
@@ -193,18 +243,32 @@ impl Outliers {
     }
 }
 
-impl Outlier {
-    fn of(exchange: &Exchange<'_>) -> Outlier {
+impl Copied {
+    /// Takes one in the place of what it was.
+    fn fill(&mut self, exchange: &Exchange<'_>) {
         let Counts { listener, server, rule, status, request_bytes, response_bytes, total_us, .. } =
             exchange.counts;
         let Exchange { decided_us, queued_us, connected_us, first_byte_us, tries, .. } = *exchange;
-        let text = |text: Option<&[u8]>| text.map(beginning);
-        Outlier {
+        let query = match exchange.query {
+            Query::Unlogged | Query::Absent => None,
+            Query::Text(query) => Some(query),
+        };
+        let texts = [
+            Some(listener.name().as_bytes()),
+            rule.map(|rule| rule.label().as_bytes()),
+            server.map(|server| server.pool().as_bytes()).or(exchange.pool),
+            server.map(|server| server.name().as_bytes()),
+            exchange.error.map(str::as_bytes),
+            exchange.client_ip,
+            exchange.method,
+            exchange.host,
+            exchange.path,
+            query,
+        ];
+        self.text.clear();
+        self.places = texts.map(|text| text.map(|text| write(&mut self.text, text)));
+        self.facts = Outlier {
             at_us: exchange.now_us,
-            listener: listener.name().into(),
-            rule: rule.map(|rule| beginning(rule.label().as_bytes())),
-            pool: server.map(|server| server.pool().into()).or(text(exchange.pool)),
-            server: server.map(|server| server.name().into()),
             status,
             total_us,
             decided_us,
@@ -214,22 +278,44 @@ impl Outlier {
             tries,
             request_bytes,
             response_bytes,
-            error: exchange.error.map(|error| beginning(error.as_bytes())),
-            client: text(exchange.client_ip),
-            method: text(exchange.method),
-            host: text(exchange.host),
-            path: text(exchange.path),
-            query: match exchange.query {
-                Query::Unlogged | Query::Absent => None,
-                Query::Text(query) => Some(beginning(query)),
-            },
+            ..Outlier::default()
+        };
+    }
+
+    /// With its texts, for who reads.
+    fn told(&self) -> Outlier {
+        let texts = self.places.each_ref().map(|place| {
+            let place = place.clone()?;
+            Some(Box::from(self.text.get(place)?))
+        });
+        let [listener, rule, pool, server, error, client, method, host, path, query] = texts;
+        let listener = listener.unwrap_or_default();
+        Outlier {
+            listener,
+            rule,
+            pool,
+            server,
+            error,
+            client,
+            method,
+            host,
+            path,
+            query,
+            ..self.facts.clone()
         }
     }
 }
 
-/// As far as it is kept.
-fn beginning(text: &[u8]) -> Box<str> {
-    String::from_utf8_lossy(&text[..text.len().min(TEXT_BYTES_MAX)]).into()
+/// Writes the beginning of a text behind others: as far as it is kept.
+fn write(all: &mut String, text: &[u8]) -> Range<usize> {
+    let start = all.len();
+    for chunk in text[..text.len().min(TEXT_BYTES_MAX)].utf8_chunks() {
+        all.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            all.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    start..all.len()
 }
 
 #[cfg(test)]
