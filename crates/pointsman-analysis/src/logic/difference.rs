@@ -139,8 +139,8 @@ pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effo
     let checks_otherwise = !middle.is_some_and(|middle| checking::look_alike(&joint, &analyst.walk, middle));
     let copied = copied.as_ref().and_then(|beside| beside.rules.get(joint.rules.len()));
     let copied = copied.map(|rule| &rule.condition);
-    let mut found = match Comparison::new(&joint, [old, new], copied, analyst) {
-        Some(comparison) => Comparison { checks_otherwise, ..comparison }.compare(),
+    let mut found = match Comparison::new(&joint, [old, new], (copied, checks_otherwise), analyst) {
+        Some(comparison) => comparison.compare(),
         None => Differences::default(),
     };
     found.checks_otherwise |= checks_otherwise;
@@ -188,7 +188,7 @@ impl<'p> Comparison<'p> {
     fn new(
         joint: &'p Arc<Program>,
         sides: [RuleSide<'p>; 2],
-        copied: Option<&'p Condition>,
+        (copied, checks_otherwise): (Option<&'p Condition>, bool),
         analyst: Analyst<'p>,
     ) -> Option<Comparison<'p>> {
         let middle = analyst.across.as_ref()?.middle();
@@ -197,7 +197,6 @@ impl<'p> Comparison<'p> {
         let carriers = effects::carriers(joint, &analyst.walk);
         let ends = Ends::new(joint, sides, middle);
         let found = Differences::default();
-        let checks_otherwise = true;
         Some(Comparison {
             joint,
             analyst,
