@@ -32,6 +32,8 @@ pub enum Call {
     CompareRules,
     /// What there is to say of rules, right or wrong, while somebody writes them.
     CheckRules,
+    /// The same of the rules that serve.
+    Check,
     /// What other rules say of a request.
     ExplainRules,
     /// What the rules that serve say of one.

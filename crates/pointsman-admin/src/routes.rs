@@ -208,6 +208,7 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     questions::VALIDATE,
     questions::CHECK,
+    questions::CHECK_SERVED,
     questions::EXPLAIN_OTHERS,
     questions::EXPLAIN,
     questions::FORMAT,

@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-CxtBdoEW.js",
+        path: "assets/index-Bd7k8who.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-CxtBdoEW.js"),
-        gzip: include_bytes!("assets/index-CxtBdoEW.js.gz"),
-        brotli: include_bytes!("assets/index-CxtBdoEW.js.br"),
+        plain: include_bytes!("assets/index-Bd7k8who.js"),
+        gzip: include_bytes!("assets/index-Bd7k8who.js.gz"),
+        brotli: include_bytes!("assets/index-Bd7k8who.js.br"),
     },
     File {
-        path: "assets/page-_L8d3wdK.js",
+        path: "assets/page-B2rU2ZtZ.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-_L8d3wdK.js"),
-        gzip: include_bytes!("assets/page-_L8d3wdK.js.gz"),
-        brotli: include_bytes!("assets/page-_L8d3wdK.js.br"),
+        plain: include_bytes!("assets/page-B2rU2ZtZ.js"),
+        gzip: include_bytes!("assets/page-B2rU2ZtZ.js.gz"),
+        brotli: include_bytes!("assets/page-B2rU2ZtZ.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",

@@ -214,8 +214,8 @@ export class Api {
     return this.#token !== null;
   }
 
-  get<T>(path: string, patienceMs = PATIENCE_MS.GET): Promise<T> {
-    return this.#ask("GET", path, patienceMs);
+  get<T>(path: string, patienceMs = PATIENCE_MS.GET, over?: AbortSignal): Promise<T> {
+    return this.#ask("GET", path, patienceMs, undefined, undefined, over);
   }
 
   /**

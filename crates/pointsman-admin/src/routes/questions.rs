@@ -68,6 +68,21 @@ pub(super) const CHECK: Route = Route {
     )
 };
 
+pub(super) const CHECK_SERVED: Route = Route {
+    query: &[WITHIN_MS, CLIENT],
+    refusals: &[
+        NO_LISTENER,
+        (409, "The listener has no rules, or the same `client` has asked again."),
+        TOO_MANY_ASK,
+    ],
+    ..get(
+        "/api/v1/listeners/{name}/rules/check",
+        Call::Check,
+        &rules::CHECKED,
+        "Says what there is to say of the rules of a listener that serve.",
+    )
+};
+
 pub(super) const EXPLAIN_OTHERS: Route = Route {
     query: &[CLIENT],
     body: Some(&QUESTION_OF_RULES),

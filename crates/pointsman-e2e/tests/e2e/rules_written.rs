@@ -77,6 +77,9 @@ fn findings_have_their_places(threads: usize) {
     assert_eq!(all["changed"], Value::Null);
     setup.rules(&new).write(switch.folder());
     let finished = setup_check(&switch);
+    let served = switch.admin_shows(PATIENT);
+    let of_served = post(&switch, &format!("{CHECK}?about=all&within_ms=10000"), SERVING);
+    assert_eq!((&served["about"], &served["findings"]), (&json!("all"), &of_served["findings"]));
     let told = |said: &Value| -> Vec<(Value, Value)> {
         let findings = said["findings"].as_array().expect("a list").iter();
         findings.map(|finding| (finding["message"].clone(), finding["span"].clone())).collect()

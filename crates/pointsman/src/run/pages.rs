@@ -103,7 +103,7 @@ impl SwitchPages {
             Call::PublishRules => either(self.publish_rules(request).await),
             Call::ValidateRules => either(self.validate_rules(request).await),
             Call::CompareRules => either(self.compare_rules(request).await),
-            Call::CheckRules => either(self.check_rules(request).await),
+            Call::CheckRules | Call::Check => either(self.check_rules(request).await),
             Call::ExplainRules | Call::Explain => either(self.explain(request).await),
             Call::FormatRules => either(self.format_rules(request).await),
             Call::Vocabulary => self.vocabulary(request.name()),
@@ -258,6 +258,7 @@ fn is_lasting(call: Call) -> bool {
         | Call::ValidateRules
         | Call::CompareRules
         | Call::CheckRules
+        | Call::Check
         | Call::ExplainRules
         | Call::Explain
         | Call::FormatRules

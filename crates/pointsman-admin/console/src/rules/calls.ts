@@ -71,6 +71,8 @@ export interface Finding {
 }
 
 export interface Checked {
+  /** Of what serves. */
+  rules_version: string;
   compiles: boolean;
   /** Whether there was time for all of it. */
   is_settled: boolean;

@@ -1,7 +1,7 @@
 // What somebody does with the rules of a listener. It is kept while another page is looked at: unsaved text, too.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Refusal } from "../api";
+import { PATIENCE_MS, type Refusal } from "../api";
 import type { Said } from "../notice";
 import type { Session } from "../session";
 import { asked, type Checked, type Finding, ofListener, type Rules, type Vocabulary } from "./calls";
@@ -102,6 +102,10 @@ export class Desk {
     void this.check("all");
   }
 
+  get #about(): "changed" | "all" {
+    return this.isChanged ? "changed" : "all";
+  }
+
   get mayChange(): boolean {
     return this.session.access?.may === "change";
   }
@@ -109,9 +113,11 @@ export class Desk {
   /** Who looks now. */
   attend(session: Session) {
     const could = this.mayChange;
+    // Whoever may not change any more publishes nothing; the text is kept.
+    if (could && session.access?.may !== "change") this.#leaveReview();
     this.session = session;
     this.editor.freeze(!this.mayChange || this.review !== null);
-    if (!could && this.mayChange && this.checked === null) void this.check("all");
+    if (!could && this.mayChange && (this.isChanged || this.checked === null)) void this.check(this.#about);
   }
 
   listen(heard: () => void): () => void {
@@ -141,17 +147,18 @@ export class Desk {
   async check(about: "changed" | "all", isAfterwards = false) {
     this.#over?.abort();
     clearTimeout(this.#pause);
-    if (!this.mayChange) return;
+    // Of what somebody else has written in this tab nothing is said to who may only look.
+    if (!this.mayChange && this.isChanged) return;
     const over = (this.#over = new AbortController());
     const { doc } = this.editor;
     this.looking = about;
     this.tell();
-    const query = `rules/check?about=${about}&within_ms=${WITHIN_MS[about]}&${asked("check")}`;
     try {
-      const path = ofListener(this.rules.listener, query);
-      const checked = await this.session.api.change<Checked>("POST", path, this.editor.text, undefined, over.signal);
+      const checked = await this.#checked(about, over.signal);
       // Who types on is told of what stands there then.
       if (this.#over !== over || doc !== this.editor.doc) return;
+      // Others serve by now than those that are shown, which come in a moment.
+      if (!this.mayChange && checked.rules_version !== this.rules.rules_version) return;
       // What was not reached takes nothing away of what is known.
       if (checked.is_settled || !isAfterwards) this.#show(checked, about);
       this.checkTrouble = null;
@@ -163,6 +170,14 @@ export class Desk {
     }
     this.looking = null;
     this.tell();
+  }
+
+  /** What serves may be asked about by whoever looks. */
+  #checked(about: "changed" | "all", signal: AbortSignal): Promise<Checked> {
+    const { api } = this.session;
+    const of = (query: string) => ofListener(this.rules.listener, `rules/check?${query}within_ms=${WITHIN_MS[about]}&${asked("check")}`);
+    if (!this.mayChange) return api.get<Checked>(of(""), PATIENCE_MS.change, signal);
+    return api.change<Checked>("POST", of(`about=${about}&`), this.editor.text, undefined, signal);
   }
 
   async format() {
@@ -190,6 +205,12 @@ export class Desk {
     if (!this.mayChange || this.review || !this.isChanged) return;
     this.review = new Review(this);
     this.editor.freeze(true);
+    this.tell();
+  }
+
+  #leaveReview() {
+    this.review?.leave();
+    this.review = null;
     this.tell();
   }
 
@@ -268,7 +289,7 @@ export class Desk {
   }
 
   #paused() {
-    if (this.isChanged || this.#found === null) return void this.check(this.isChanged ? "changed" : "all");
+    if (this.isChanged || this.#found === null) return void this.check(this.#about);
     this.#over?.abort();
     this.#over = this.looking = null;
     this.#place(this.#found);

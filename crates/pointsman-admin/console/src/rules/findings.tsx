@@ -1,6 +1,8 @@
 // What the analyst finds, below the editor: errors first, in the order of the text.
 
+import { useState } from "preact/hooks";
 import type { Finding, Severity } from "./calls";
+import { CodeDialog, hasPage } from "./codes";
 import type { Desk } from "./desk";
 import type { Placed } from "./editor";
 
@@ -9,7 +11,7 @@ const ROWS_MAX = 200;
 
 export function Findings({ desk }: { desk: Desk }) {
   const { findings, doc } = desk.editor;
-  if (!desk.mayChange) return null;
+  const [code, setCode] = useState<string | null>(null);
   const isError = ({ finding }: Placed) => finding.severity === "error";
   const shown = [...findings.filter(isError), ...findings.filter((placed) => !isError(placed))].slice(0, ROWS_MAX);
   return (
@@ -23,11 +25,12 @@ export function Findings({ desk }: { desk: Desk }) {
       {shown.length > 0 && (
         <ul class="findings" aria-labelledby="findings">
           {shown.map((placed, index) => (
-            <Row key={index} placed={placed} line={doc.lineAt(Math.min(placed.from, doc.length)).number} desk={desk} />
+            <Row key={index} placed={placed} line={doc.lineAt(Math.min(placed.from, doc.length)).number} desk={desk} tell={setCode} />
           ))}
         </ul>
       )}
       {findings.length > shown.length && <p class="quiet">{findings.length - shown.length} more are underlined in the text.</p>}
+      {code !== null && <CodeDialog code={code} onDone={() => setCode(null)} />}
     </>
   );
 }
@@ -45,13 +48,20 @@ function saidOf({ looking, checked, checkTrouble, editor: { findings } }: Desk):
   return `${counts.join(", ") || "none"}${rest}`;
 }
 
-function Row({ placed, line, desk }: { placed: Placed; line: number; desk: Desk }) {
+function Row({ placed, line, desk, tell }: { placed: Placed; line: number; desk: Desk; tell: (code: string) => void }) {
   const { finding, from, to } = placed;
+  const { code } = finding;
   return (
     <li data-severity={finding.severity} data-code={finding.code} data-touched={placed.isTouched ? "" : undefined}>
       <p>
         <span class="severity">{finding.severity}</span>{" "}
-        <code title={`docs/reference/findings/${finding.code.replaceAll(" ", "-")}.md`}>{finding.code}</code>{" "}
+        {hasPage(code) ? (
+          <button type="button" class="plain" aria-haspopup="dialog" onClick={() => tell(code)}>
+            <code>{code}</code>
+          </button>
+        ) : (
+          <code>{code}</code>
+        )}{" "}
         <button type="button" class="plain" onClick={() => desk.editor.goTo(from, to)}>
           {placeOf(finding, line)}
         </button>

@@ -97,7 +97,7 @@ function DeskShown({ desk, access }: { desk: Desk; access: Access | null }) {
 
 function whatIsMissing(access: Access | null, isChanged: boolean): string {
   const kept = isChanged ? " What was written is kept as long as this tab is open." : "";
-  if (access?.takes.includes("token")) return `Sign in to change the rules and to have them looked at.${kept}`;
+  if (access?.takes.includes("token")) return `Sign in to change the rules.${kept}`;
   if (access?.takes.includes("certificate")) return `To change the rules show a client certificate.${kept}`;
   return "Nothing can be changed from here: the configuration has neither `token_file` nor `client_ca` in `[admin]`.";
 }

@@ -69,11 +69,14 @@ function Table({ session: { api, refused }, pool, servers, mayChange }: TableOf)
       isOver = true;
     };
   }, [api, refused, base, server, from, turn]);
+  const again = () => setTurn((turn) => turn + 1);
   const choose = (server: string | null) => {
     setServer(server);
     setFroms([0]);
+    // What is asked for now is no list of those of another server.
+    setPage(null);
+    again();
   };
-  const again = () => setTurn((turn) => turn + 1);
   const forget = async (path: string, who: string) => {
     try {
       const { forgotten } = await api.change<{ forgotten: number }>("DELETE", `${base}${path}`);

@@ -1,14 +1,18 @@
 //! The page Rules: what is typed is looked at, tried out, published with what it changes, and taken back.
 
-use pointsman_e2e::{Browser, Origin, Setup, Switch, until};
+use pointsman_e2e::{Browser, Origin, Setup, Switch, axe_script, until};
 use serde_json::Value;
 
+use super::pictures::check_access;
 use super::{ENTER, Shop, click, sign_in_well};
 
 /// Where the editor is: in a shadow root of its own.
 pub(crate) const EDITOR: &str = "document.querySelector('.editor').shadowRoot";
 const POSTS: &str = "posts: if (method == \"POST\") { routeTo(standard); }";
 const IS_SERVED: &str = "document.querySelector('[data-changed]')?.dataset.changed === 'false'";
+
+/// What only its editor has that nobody may write in.
+const FROZEN: &str = "document.querySelector('.editor').shadowRoot.querySelector('[aria-readonly=true]')";
 
 /// The page with somebody who may change, and what is found of the rules that serve.
 fn open(shop: &Shop) -> Option<Browser> {
@@ -90,6 +94,31 @@ fn a_conflict_is_underlined_with_its_witness() {
     press_button(&mut browser, "Take back");
     browser.wait_until(IS_SERVED);
     browser.wait_until(&format!("!{EDITOR}.querySelector('.cm-lintRange-error') && !({found})"));
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// The code of a finding opens its page of the reference, and that leads to others.
+#[test]
+fn a_code_has_its_page() {
+    let shop = Shop::start();
+    let Some(mut browser) = shop.open("#/rules") else { return };
+    sign_in_well(&mut browser);
+    wait_until_looked_at(&mut browser);
+    line_first(&mut browser, POSTS);
+    click(&mut browser, ".findings [data-code=conflict] .plain:has(code)");
+    let read = |browser: &mut Browser, what: &str| {
+        let text = browser.evaluate(&format!("document.querySelector('dialog.code {what}')?.textContent"));
+        text.as_str().unwrap_or_else(|| panic!("no {what}")).to_owned()
+    };
+    browser.wait_until("document.querySelector('dialog.code[open] h2')?.textContent === 'conflict'");
+    assert!(read(&mut browser, "p").contains("Severity: warning"));
+    assert!(read(&mut browser, "pre.lines").contains("routeTo"));
+    axe_script().iter().for_each(|axe| check_access(&mut browser, axe, "the page of a code"));
+    let link = "[...document.querySelectorAll('dialog.code p button.plain')].find(link => link.textContent === 'exception')";
+    browser.evaluate(&format!("{link}.click()"));
+    browser.wait_until("document.querySelector('dialog.code h2').textContent === 'exception'");
+    click(&mut browser, "dialog.code .buttons button");
+    browser.wait_until("!document.querySelector('dialog')");
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -397,14 +426,17 @@ fn a_version_that_is_old_is_refused() {
 fn who_may_not_change_reads() {
     let shop = Shop::start();
     let Some(mut browser) = shop.open("#/rules") else { return };
-    browser.wait_until(&format!(
-        "!!document.querySelector('.editor') && !!{EDITOR}.querySelector('[aria-readonly=true]')"
-    ));
+    browser.wait_until(&format!("!!document.querySelector('.editor') && !!{FROZEN}"));
     type_first(&mut browser, "x");
     assert!(written(&mut browser).starts_with("api: "));
     let buttons = "[...document.querySelectorAll('main button')].map(button => button.textContent).join('|')";
     let buttons = browser.evaluate(buttons).to_string();
     assert!(!["Publish", "Format", "Roll back"].iter().any(|name| buttons.contains(name)), "{buttons}");
+    // What is found in them is told, as the API tells it.
+    wait_until_looked_at(&mut browser);
+    let found = browser.evaluate("document.querySelectorAll('.findings > li').length");
+    let said = shop.switch.admin_shows("/api/v1/listeners/shop/rules/check?within_ms=10000");
+    assert_eq!(found, said["findings"].as_array().map_or(0, Vec::len), "{said}");
     // What is written is kept on other pages, and where somebody signs out.
     sign_in_well(&mut browser);
     wait_until_looked_at(&mut browser);
@@ -419,10 +451,20 @@ fn who_may_not_change_reads() {
     let asks = "(() => { const going = new Event('beforeunload', { cancelable: true }); dispatchEvent(going); \
                 return going.defaultPrevented; })()";
     assert_eq!(browser.evaluate(asks), true);
+    // In the middle of the steps it ends them, and nobody is offered to publish.
+    press_button(&mut browser, "Publish…");
+    press_button(&mut browser, "Dry-run");
+    browser.wait_until("!!document.querySelector('.dry-run[data-state=running]')");
     click(&mut browser, ".who button");
     browser.wait_until(&format!(
-        "!!document.querySelector('.editor') && !!{EDITOR}.querySelector('[aria-readonly=true]')"
+        "!!document.querySelector('.editor') && !document.querySelector('.publish') && !!{FROZEN}"
     ));
+    assert_eq!(written(&mut browser).lines().next(), Some(POSTS));
+    until("the end of the dry-run", || {
+        (shop.switch.admin_shows("/api/v1/dry-run")["state"] == "ended").then_some(())
+    });
+    sign_in_well(&mut browser);
+    browser.wait_until(&format!("!!document.querySelector('.editor') && !{FROZEN}"));
     assert_eq!(written(&mut browser).lines().next(), Some(POSTS));
     assert_eq!(browser.complaints(), [""; 0]);
 }

@@ -76,9 +76,9 @@ fn the_sticky_table_is_paged_and_forgotten() {
     let remembered = || switch.metric("pointsman_sticky_clients", &[]);
     assert_eq!(remembered(), (KEPT + MORE - 1) as f64);
     press(&mut browser, "s1");
-    browser.wait_until(
-        "[...document.querySelectorAll('tr[data-client]')].every(row => row.cells[1].textContent === 's1')",
-    );
+    browser.wait_until(&format!(
+        "{rows} > 0 && [...document.querySelectorAll('tr[data-client]')].every(row => row.cells[1].textContent === 's1')"
+    ));
     let of_s1 = browser.evaluate(rows).as_f64().expect("a number");
     press(&mut browser, "Forget all of standard/s1…");
     assert_eq!(remembered(), (KEPT + MORE - 1) as f64, "it is asked first");
@@ -86,6 +86,7 @@ fn the_sticky_table_is_paged_and_forgotten() {
     browser.wait_until(&format!("{rows} === 0"));
     assert_eq!(remembered(), (KEPT + MORE - 1) as f64 - of_s1);
     press(&mut browser, "All");
+    browser.wait_until(&format!("{rows} > 0"));
     press(&mut browser, "Forget all of standard…");
     press(&mut browser, "Forget all of standard");
     browser.wait_until("document.querySelector('.none')?.textContent === 'Nobody is remembered here.'");

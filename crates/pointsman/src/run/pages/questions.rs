@@ -30,13 +30,13 @@ const WITHIN_MS: u64 = 1000;
 type Ends = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl SwitchPages {
-    /// What there is to say of rules while somebody writes them.
+    /// What there is to say of rules while somebody writes them, and of those that serve.
     pub(super) async fn check_rules(&self, mut request: Request) -> Result<Page, Page> {
         let served = self.served(request.name()).map_err(|unfit| self.unfit(unfit, Colour::Never))?;
-        let text = text_of(&mut request)?;
-        let wanted = match request.parameter("about") {
-            Some("all") => Wanted::All,
-            _ => Wanted::Changed,
+        let (text, wanted) = match (request.call, request.parameter("about")) {
+            (Call::Check, _) => (served.set.source.to_string(), Wanted::All),
+            (_, Some("all")) => (text_of(&mut request)?, Wanted::All),
+            _ => (text_of(&mut request)?, Wanted::Changed),
         };
         let within_ms = request.parameter("within_ms").and_then(|ms| ms.parse().ok()).unwrap_or(WITHIN_MS);
         let work = move |ends: Ends| {
