@@ -44,6 +44,7 @@ pub(crate) static DRY_RUN: Shape = All(&[
     Object(&[
         ("version", Version),
         ("n", Count),
+        ("id", Text),
         ("state", Word(&["running", "ended"])),
         ("ended_by", OrNull(&Word(&["time", "decisions", "told", "published", "drained"]))),
         ("rules_of", OrNull(&Text)),
@@ -435,7 +436,7 @@ pub(crate) static REFUSED: &[(&str, Shape)] = &[
     ("configuration_version", Text),
     ("fingerprint", Text),
     ("level", Text),
-    ("n", Text),
+    ("id", Text),
 ];
 
 const LOG_LEVELS: &[&str] = &["error", "warn", "info", "debug"];

@@ -2,6 +2,7 @@
 
 mod looks;
 mod questions;
+mod versions;
 
 use crate::answers;
 use crate::route::{Answer, Body, Call, Needs, Parameter, ParameterKind, Route};
@@ -279,10 +280,10 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         query: &[COLOUR],
-        if_match: Some("The number of the dry-run, in quotes; may be left out."),
+        if_match: Some("The `id` of the dry-run, in quotes; may be left out."),
         refusals: &[
             NO_DRY_RUN,
-            (412, "Another one than `If-Match` says goes on, or was last; `n` says which."),
+            (412, "Another one than `If-Match` says goes on, or was last; `id` says which."),
         ],
         ..change(
             "DELETE",
@@ -292,41 +293,10 @@ pub(crate) static ROUTES: &[Route] = &[
             "Ends the dry-run, and says what it has found. What has ended stays so.",
         )
     },
-    get(
-        "/api/v1/versions",
-        Call::Versions,
-        &answers::VERSIONS,
-        "Which rules have served since the switch began: who, when, why, how long.",
-    ),
-    Route {
-        refusals: &[(404, "There is no such version, or no more.")],
-        ..get(
-            "/api/v1/versions/{n}",
-            Call::Version,
-            &answers::ONE_VERSION,
-            "The text of rules that have served.",
-        )
-    },
+    versions::LIST,
+    versions::ONE,
     questions::COMPARE_VERSION,
-    Route {
-        query: &[WHY, COLOUR],
-        if_match: Some("The version of the rules that serve, in quotes; may be left out."),
-        refusals: &[
-            (404, "There is no such version, or no more."),
-            CHANGED,
-            (412, "Other rules serve than `If-Match` says; `rules_version` says which."),
-            WRONG,
-            NO_TURN,
-            TOO_LATE,
-        ],
-        ..change(
-            "POST",
-            "/api/v1/versions/{n}/restore",
-            Call::RestoreVersion,
-            &answers::RESTORED,
-            "Lets rules serve again that have served, and writes them to their rules file.",
-        )
-    },
+    versions::RESTORE,
     get(
         "/api/v1/pools",
         Call::Pools,

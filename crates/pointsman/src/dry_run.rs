@@ -206,7 +206,7 @@ fn status(report: &Value) -> u8 {
 
 /// Looks again and again until what has begun has ended.
 fn until_ended(begun: Answer, look: impl Fn() -> Result<Answer, String>) -> Result<Answer, String> {
-    let number = begun.body["n"].clone();
+    let id = begun.body["id"].clone();
     let mut answer = begun;
     while answer.status == 200 && answer.body["state"] == "running" {
         answer = look()?;
@@ -215,7 +215,7 @@ fn until_ended(begun: Answer, look: impl Fn() -> Result<Answer, String>) -> Resu
                         standard error says how many decisions there were\n"
                 .to_owned());
         }
-        if answer.status == 200 && answer.body["n"] != number {
+        if answer.status == 200 && answer.body["id"] != id {
             return Err(
                 "error: another dry-run has begun since, and this one is no longer to be seen\n".to_owned()
             );
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn it_waits_for_its_own() {
-        let answer = |n: u64, state: &str| Answer { status: 200, body: json!({ "n": n, "state": state }) };
+        let answer = |n: u64, state: &str| Answer { status: 200, body: json!({ "id": n, "state": state }) };
         let looks = Cell::new(0);
         let look = |n: u64| {
             looks.set(looks.get() + 1);

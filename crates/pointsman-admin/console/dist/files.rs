@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-Bd7k8who.js",
+        path: "assets/index-ClUPNzUB.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-Bd7k8who.js"),
-        gzip: include_bytes!("assets/index-Bd7k8who.js.gz"),
-        brotli: include_bytes!("assets/index-Bd7k8who.js.br"),
+        plain: include_bytes!("assets/index-ClUPNzUB.js"),
+        gzip: include_bytes!("assets/index-ClUPNzUB.js.gz"),
+        brotli: include_bytes!("assets/index-ClUPNzUB.js.br"),
     },
     File {
-        path: "assets/page-B2rU2ZtZ.js",
+        path: "assets/page-fic9UqBm.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-B2rU2ZtZ.js"),
-        gzip: include_bytes!("assets/page-B2rU2ZtZ.js.gz"),
-        brotli: include_bytes!("assets/page-B2rU2ZtZ.js.br"),
+        plain: include_bytes!("assets/page-fic9UqBm.js"),
+        gzip: include_bytes!("assets/page-fic9UqBm.js.gz"),
+        brotli: include_bytes!("assets/page-fic9UqBm.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",

@@ -192,9 +192,17 @@ export class Refusal extends Error {
     readonly text = "",
     /** Which rules serve instead of those that a change was for. */
     readonly rulesVersion: string | null = null,
+    /** Whether it may be done all the same: its answer did not come. */
+    readonly mayBeDone = false,
   ) {
     super(detail);
   }
+}
+
+/** What there is to say of a change that was not answered as it should. */
+export function whyNot(error: Error): string {
+  const isUnknown = error instanceof Refusal && error.mayBeDone;
+  return isUnknown ? `it is not known whether it was done: ${error.message}` : `not done: ${error.message}`;
 }
 
 /** How long an answer may take. Changes of a large configuration are read and checked first, and rules are compared. */
@@ -218,12 +226,22 @@ export class Api {
     return this.#ask("GET", path, patienceMs, undefined, undefined, over);
   }
 
+  /** What needs a body and changes nothing. Who gives it up by `over` is answered as if the switch were silent. */
+  question<T>(method: "POST" | "PUT", path: string, body: unknown, version?: string, over?: AbortSignal): Promise<T> {
+    return this.#ask(method, path, PATIENCE_MS.change, body, version, over);
+  }
+
   /**
    * A change, under the version of what was looked at where the API wants one. A text is sent as it is, anything else as
-   * JSON. Who gives it up by `over` is answered as if the switch were silent.
+   * JSON.
    */
-  change<T>(method: Method, path: string, body?: unknown, version?: string, over?: AbortSignal): Promise<T> {
-    return this.#ask(method, path, PATIENCE_MS.change, body, version, over);
+  async change<T>(method: Method, path: string, body?: unknown, version?: string): Promise<T> {
+    try {
+      return await this.#ask<T>(method, path, PATIENCE_MS.change, body, version);
+    } catch (error) {
+      const { status, message } = error as Refusal;
+      throw status === 0 ? new Refusal(0, message, "", null, true) : error;
+    }
   }
 
   /** A change that is sent while the page goes: no answer is waited for. */

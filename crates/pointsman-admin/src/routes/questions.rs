@@ -1,5 +1,6 @@
 //! What is asked about rules, of which nothing changes: rows of the table.
 
+use super::versions::{NO_VERSION, OF_RULES, OTHER_VERSION};
 use super::{CHANGED, COLOUR, NO_LISTENER, RULES, TOO_LATE, TOO_MANY, WRONG, change, get};
 use crate::answers::{self, rules};
 use crate::route::{Body, Call, Needs, Parameter, ParameterKind, Route};
@@ -34,6 +35,8 @@ const FROM_VERSION: Parameter = Parameter {
     kind: ParameterKind::Number { min: 1, max: u32::MAX },
     doc: "The version to compare with, of the same file; what serves where it is left out.",
 };
+const FROM_RULES: Parameter =
+    Parameter { name: "from_of", kind: ParameterKind::Text, doc: "The same of the version `from`." };
 const TOO_MANY_ASK: (u16, &str) = (503, "Too many ask at a time, or there is no thread for it.");
 const NO_REQUEST: (u16, &str) =
     (422, "The rules are wrong (`findings` and `text` say where), or no such request comes to the listener.");
@@ -139,9 +142,10 @@ pub(super) const VOCABULARY: Route = Route {
 };
 
 pub(super) const COMPARE_VERSION: Route = Route {
-    query: &[FROM_VERSION, COLOUR],
+    query: &[OF_RULES, FROM_VERSION, FROM_RULES, COLOUR],
     refusals: &[
-        (404, "There is no such version, or no more."),
+        NO_VERSION,
+        OTHER_VERSION,
         (409, "The versions are of different files, or no listener has rules of that file any more."),
         (422, "One of the two does not compile any more; `findings` and `text` say why."),
         TOO_MANY_ASK,

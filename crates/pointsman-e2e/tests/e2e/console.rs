@@ -6,6 +6,7 @@ mod live;
 mod pictures;
 pub(crate) mod rules;
 mod tables;
+mod unsure;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -280,14 +280,24 @@ fn what_changes_beside_it(threads: usize) {
 fn an_upgrade_ends_it(threads: usize) {
     let (a, b) = (Origin::new("sa"), Origin::new("sb"));
     let mut switch = setup(threads, &a, &b).rules("R1: { routeTo(a); }\n").start();
-    let begins = |switch: &Switch| begin(switch, OF_RULES, "R1: { routeTo(b); }\n")["n"].clone();
-    assert_eq!(begins(&switch), 1);
+    let begins = |switch: &Switch| {
+        let begun = begin(switch, OF_RULES, "R1: { routeTo(b); }\n");
+        assert_eq!(begun["n"], 1, "it counts anew");
+        begun["id"].clone()
+    };
+    let first = begins(&switch);
     assert_eq!(switch.get("/").status(), 200);
     switch.upgrade();
     let line = switch.wait_for_line("dry-run ended");
     assert_eq!(line, "dry-run ended n=1 by=drained decisions=1 changed=1 other_rule=0 untold=0");
     assert_eq!(switch.admin_get(DRY_RUN).status(), 404);
-    assert_eq!(begins(&switch), 1, "it counts anew");
+    // Though it has the same number it is another one.
+    let other = begins(&switch);
+    assert_ne!(first, other);
+    let ends = |id: &Value| {
+        switch.admin_ask("DELETE", "/api/v1/dry-run", &format!("If-Match: {id}\r\n"), "").0.status()
+    };
+    assert_eq!(ends(&first), 412);
     let began = |line: &&String| **line == "dry-run began n=1 listener=shop seconds=3600 by=deploy";
     until("both have said so", || (switch.errors().all().iter().filter(began).count() == 2).then_some(()));
 }

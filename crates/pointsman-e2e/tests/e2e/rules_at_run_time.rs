@@ -175,6 +175,18 @@ fn versions_are_restored(threads: usize) {
         let (answer, _) = switch.admin_ask("POST", &format!("/api/v1/versions/{number}/restore"), "", "");
         assert_eq!(answer.status(), 404, "{number}");
     }
+    // Whoever says which rules they have seen under a number gets no others.
+    let of = others.as_str().expect("a text");
+    for (method, target) in [
+        ("GET", "/api/v1/versions/2?of="),
+        ("GET", "/api/v1/versions/2/diff?of="),
+        ("GET", "/api/v1/versions/1/diff?from=2&from_of="),
+        ("POST", "/api/v1/versions/2/restore?of="),
+    ] {
+        let status = |of: &str| switch.admin_ask(method, &format!("{target}{of}"), "", "").0.status();
+        assert_eq!((status(of), status(&serves)), (412, 200), "{method} {target}");
+    }
+    assert_eq!((switch.get("/").server(), &*file(&switch)), ("sb", TO_B));
 }
 
 /// Listeners, rules with what they decided, and pools.

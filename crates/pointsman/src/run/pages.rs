@@ -112,7 +112,7 @@ impl SwitchPages {
             Call::DryRun => self.found(&request),
             Call::EndDryRun => self.end_dry_run(&request),
             Call::Versions => self.versions(),
-            Call::Version => self.version(request.name()),
+            Call::Version => either(self.version(&request)),
             Call::CompareVersion => either(self.compare_version(request).await),
             Call::RestoreVersion => either(self.restore_version(&request).await),
             Call::Pools => self.pools(),

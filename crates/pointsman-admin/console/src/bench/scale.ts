@@ -37,7 +37,8 @@ export const scaleOf = (range: Range, isLog: boolean): Scale => (isLog ? logarit
 /** It begins at 0 where the range is not far from it. */
 function linear({ low, high }: Range): Scale {
   const from = low > 0 && low < 0.7 * high ? 0 : low;
-  const spread = high > from ? high - from : Math.max(Math.abs(high), 1);
+  // Below what can be told there is nothing to divide.
+  const spread = Math.max(high > from ? high - from : Math.max(Math.abs(high), 1), 1e-9);
   const step = roundStep(spread / TICKS_WANTED);
   const first = Math.floor(from / step);
   const last = Math.max(Math.ceil(high / step), first + 1);

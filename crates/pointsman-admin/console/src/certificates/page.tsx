@@ -1,7 +1,7 @@
 // Certificates: how long each is good for, who shows it, what is odd about it; and another one in its place.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import type { Certificate, Refusal } from "../api";
+import { type Certificate, type Refusal, whyNot } from "../api";
 import { useEvery } from "../every";
 import type { Watching } from "../looks";
 import { Lines, Notice, type Said } from "../notice";
@@ -158,7 +158,7 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
       dialog.current?.close();
       await done({ text, lines: replaced.text.trimEnd(), isBad: false });
     } catch (error) {
-      setSaid(whyNot(error as Refusal));
+      setSaid(saidOf(error as Refusal));
       refused(error as Error);
       setBusy(false);
     }
@@ -190,7 +190,7 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
   );
 }
 
-function whyNot({ status, message }: Refusal): string {
-  if (status === 412) return "not done: another certificate serves by now. Cancel, look again, and do it anew.";
-  return `not done: ${message}`;
+function saidOf(refusal: Refusal): string {
+  if (refusal.status === 412) return "not done: another certificate serves by now. Cancel, look again, and do it anew.";
+  return whyNot(refusal);
 }

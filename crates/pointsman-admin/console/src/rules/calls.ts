@@ -1,6 +1,7 @@
 // What the page Rules asks of the admin API, and what it is answered.
 
 export interface Plan {
+  generation: number;
   listeners: { name: string; protocol: string; rules: { file: string; rules_version: string } | null }[];
 }
 
@@ -150,7 +151,8 @@ export interface Side {
 }
 
 export interface DryRun {
-  n: number;
+  /** No other one has it, nor has one of another process. */
+  id: string;
   state: "running" | "ended";
   ended_by: string | null;
   rules_of: string | null;

@@ -1,10 +1,10 @@
 // What somebody does with the rules of a listener. It is kept while another page is looked at: unsaved text, too.
 
 import { useEffect, useState } from "preact/hooks";
-import { PATIENCE_MS, type Refusal } from "../api";
+import { PATIENCE_MS, type Refusal, whyNot } from "../api";
 import type { Said } from "../notice";
 import type { Session } from "../session";
-import { asked, type Checked, type Finding, ofListener, type Rules, type Vocabulary } from "./calls";
+import { asked, type Checked, type Finding, ofListener, type Rules, type Version, type Vocabulary } from "./calls";
 import { type Placed, RulesEditor, rangeOf } from "./editor";
 import { Review } from "./review";
 import { Trial } from "./trial";
@@ -85,6 +85,9 @@ export class Desk {
   /** What was found in the text that the editor began from. */
   #found: Placed[] | null = null;
   #pause = 0;
+  #isBeginning = false;
+  /** Of the configuration whose words are known here. */
+  #generation: number | null = null;
   #over: AbortController | null = null;
   readonly #listeners = new Set<() => void>();
 
@@ -139,7 +142,7 @@ export class Desk {
     const refusal = error as Refusal;
     this.session.refused(refusal);
     if (refusal.status === 412) this.newer = refusal.rulesVersion ?? "";
-    else this.say(`not done: ${refusal.message}`, refusal.text, true);
+    else this.say(whyNot(refusal), refusal.text, true);
     this.tell();
   }
 
@@ -177,7 +180,7 @@ export class Desk {
     const { api } = this.session;
     const of = (query: string) => ofListener(this.rules.listener, `rules/check?${query}within_ms=${WITHIN_MS[about]}&${asked("check")}`);
     if (!this.mayChange) return api.get<Checked>(of(""), PATIENCE_MS.change, signal);
-    return api.change<Checked>("POST", of(`about=${about}&`), this.editor.text, undefined, signal);
+    return api.question<Checked>("POST", of(`about=${about}&`), this.editor.text, undefined, signal);
   }
 
   async format() {
@@ -185,10 +188,23 @@ export class Desk {
     const { doc } = this.editor;
     try {
       const path = ofListener(this.rules.listener, `rules/format?${asked("format")}`);
-      const formatted = await this.session.api.change<{ text: string; is_changed: boolean }>("POST", path, this.editor.text);
-      if (doc !== this.editor.doc) return;
+      const formatted = await this.session.api.question<{ text: string; is_changed: boolean }>("POST", path, this.editor.text);
+      // Somebody has typed meanwhile, or publishes what stands there.
+      if (this.review || doc !== this.editor.doc) return;
       this.editor.replace(formatted.text);
       this.say(formatted.is_changed ? "formatted" : "it is in its form");
+    } catch (error) {
+      this.refused(error);
+    }
+  }
+
+  /** The text of a version, in the place of what stands there. */
+  async open({ n, rules_version }: Version) {
+    const { doc } = this.editor;
+    try {
+      const { text } = await this.session.api.get<{ text: string }>(`versions/${n}?of=${rules_version}`);
+      if (this.review || doc !== this.editor.doc) return this.say(`version ${n} did not take the place of what was written meanwhile`);
+      this.editor.replace(text);
     } catch (error) {
       this.refused(error);
     }
@@ -222,12 +238,43 @@ export class Desk {
 
   /** Other rules serve than the text began from: whoever has changed nothing gets them, others are told. */
   async notice(version: string) {
-    if (version === this.newer) return;
+    if (version === this.newer || this.#isBeginning) return;
     // Where theirs was taken back nothing is newer any more.
     if (version === this.rules.rules_version) this.newer = null;
+    else if (this.review?.trouble?.mayBeDone && (await this.#isPublished())) return;
     else if (this.isChanged || this.review) this.newer = version;
-    else await this.#begin(true);
+    else await this.#begin(true, true);
     this.tell();
+  }
+
+  /** The configuration is another one: rules may name other things, and others may have them. */
+  async learn(generation: number) {
+    if (generation === this.#generation) return;
+    const isFirst = this.#generation === null;
+    this.#generation = generation;
+    if (isFirst) return;
+    const { listener, rules_version } = this.rules;
+    const { api } = this.session;
+    try {
+      const [vocabulary, rules] = await Promise.all([api.get<Vocabulary>(ofListener(listener, "vocabulary")), api.get<Rules>(ofListener(listener, "rules"))]);
+      this.editor.learn(vocabulary);
+      if (rules.rules_version === rules_version && this.rules.rules_version === rules_version) this.rules = rules;
+      this.tell();
+    } catch (error) {
+      // The next look tries again.
+      this.#generation = Number.NaN;
+      this.session.refused(error as Error);
+    }
+  }
+
+  async #isPublished(): Promise<boolean> {
+    try {
+      const rules = await this.session.api.get<Rules>(ofListener(this.rules.listener, "rules"));
+      return (await this.review?.isPublished(rules)) ?? false;
+    } catch {
+      // The next look tells.
+      return true;
+    }
   }
 
   /** The text stays, and what it changes is said of the rules that serve now. */
@@ -249,16 +296,18 @@ export class Desk {
   }
 
   /** What was written serves. */
-  async published(version: string) {
+  async published(version: string, text: string) {
     this.endReview();
-    this.rules = { ...this.rules, rules_version: version };
-    this.#base = this.editor.doc;
-    [this.isChanged, this.newer] = [false, null];
+    this.rules = { ...this.rules, rules_version: version, text };
+    this.#base = this.editor.view.state.toText(text);
+    [this.isChanged, this.newer] = [!this.editor.doc.eq(this.#base), null];
     await this.check("all");
   }
 
-  async #begin(isTaken: boolean) {
+  /** From those that serve. Where nobody has asked for it the bar says that nothing comes, and the next look tries again. */
+  async #begin(isTaken: boolean, isUnasked = false) {
     const { doc } = this.editor;
+    this.#isBeginning = true;
     try {
       const rules = await this.session.api.get<Rules>(ofListener(this.rules.listener, "rules"));
       if (isTaken && doc !== this.editor.doc) {
@@ -268,7 +317,9 @@ export class Desk {
       }
       this.rules = rules;
     } catch (error) {
-      return this.refused(error);
+      return isUnasked ? this.session.refused(error as Error) : this.refused(error);
+    } finally {
+      this.#isBeginning = false;
     }
     this.newer = null;
     this.#found = null;

@@ -87,16 +87,23 @@ export class RulesEditor {
   readonly host = document.createElement("div");
   readonly view: EditorView;
   readonly #frozen = new Compartment();
-  /** Lines of what came ended in CRLF, and those of what goes do. */
-  readonly #ending: string;
+  readonly #words = new Compartment();
+  readonly #lines = new Compartment();
+  /** Between lines of what came, and of what goes. */
+  #ending: string;
 
   constructor(listener: string, text: string, vocabulary: Vocabulary, heard: Heard) {
-    this.#ending = text.includes("\r\n") ? "\r\n" : "\n";
+    this.#ending = endingOf(text);
     const root = this.host.attachShadow({ mode: "open" });
     this.host.className = "editor";
     const state = EditorState.create({
       doc: text,
-      extensions: [this.#frozen.of(frozen(true)), extensions(listener, vocabulary, heard)],
+      extensions: [
+        this.#frozen.of(frozen(true)),
+        this.#lines.of(linesOfText(text)),
+        this.#words.of(wordsOf(vocabulary)),
+        extensions(listener, heard),
+      ],
     });
     this.view = new EditorView({ state, parent: root, root });
   }
@@ -117,12 +124,19 @@ export class RulesEditor {
     return this.view.state.field(findings);
   }
 
+  /** Other words: the configuration has other pools, classes and lists. */
+  learn(vocabulary: Vocabulary) {
+    this.view.dispatch({ effects: this.#words.reconfigure(wordsOf(vocabulary)) });
+  }
+
   freeze(isFrozen: boolean) {
     if (this.view.state.readOnly !== isFrozen) this.view.dispatch({ effects: this.#frozen.reconfigure(frozen(isFrozen)) });
   }
 
   /** Another text, of which what is alike at both ends stays, and with it where somebody is. */
   replace(text: string, isUndoable = true) {
+    this.#ending = endingOf(text);
+    this.view.dispatch({ effects: this.#lines.reconfigure(linesOfText(text)) });
     const [old, doc] = [this.doc.toString(), this.view.state.toText(text)];
     const now = doc.toString();
     let from = 0;
@@ -173,7 +187,18 @@ function frozen(isFrozen: boolean): Extension {
   return isFrozen ? locked : keymap.of([indentWithTab]);
 }
 
-function extensions(listener: string, vocabulary: Vocabulary, heard: Heard): Extension {
+const wordsOf = (vocabulary: Vocabulary): Extension => [
+  autocompletion({ override: [completionOf(vocabulary)], icons: false }),
+  rulesLanguage(vocabulary),
+  helpOf(vocabulary),
+];
+
+/** Where lines end in different ways a CR is a character of its line, so that none becomes another one. */
+const isMixed = (text: string) => text.includes("\r\n") && /(^|[^\r])\n/.test(text);
+const endingOf = (text: string) => (text.includes("\r\n") && !isMixed(text) ? "\r\n" : "\n");
+const linesOfText = (text: string): Extension => (isMixed(text) ? EditorState.lineSeparator.of("\n") : []);
+
+function extensions(listener: string, heard: Heard): Extension {
   const own = [
     { key: "Shift-Alt-f", run: () => (heard.format(), true) },
     { key: "Mod-s", run: () => (heard.publish(), true) },
@@ -192,9 +217,6 @@ function extensions(listener: string, vocabulary: Vocabulary, heard: Heard): Ext
     indentUnit.of("    "),
     bracketMatching(),
     closeBrackets(),
-    autocompletion({ override: [completionOf(vocabulary)], icons: false }),
-    rulesLanguage(vocabulary),
-    helpOf(vocabulary),
     findings,
     decided,
     keymap.of([...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...lintKeymap]),

@@ -1,7 +1,7 @@
 // Which rules have served since the start: who, when, why, what was otherwise, and the way back.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { PATIENCE_MS, type Refusal } from "../api";
+import { PATIENCE_MS, type Refusal, whyNot } from "../api";
 import { useEvery } from "../every";
 import type { Compared, Published, Version } from "./calls";
 import type { Desk } from "./desk";
@@ -14,21 +14,13 @@ export function History({ desk }: { desk: Desk }) {
   const [compared, setCompared] = useState<{ n: number; found: Compared | null } | null>(null);
   /** What was asked for, and which rules served then: nobody takes back what they have not seen. */
   const [asked, setAsked] = useState<{ version: Version; serves: string } | null>(null);
-  const compare = async ({ n }: Version) => {
+  const compare = async ({ n, rules_version }: Version) => {
     setCompared({ n, found: null });
     try {
-      const found = await desk.session.api.get<Compared>(`versions/${n}/diff`, PATIENCE_MS.change);
+      const found = await desk.session.api.get<Compared>(`versions/${n}/diff?of=${rules_version}`, PATIENCE_MS.change);
       setCompared((now) => (now?.n === n ? { n, found } : now));
     } catch (error) {
       setCompared(null);
-      desk.refused(error);
-    }
-  };
-  const open = async ({ n }: Version) => {
-    try {
-      const { text } = await desk.session.api.get<{ text: string }>(`versions/${n}`);
-      desk.editor.replace(text);
-    } catch (error) {
       desk.refused(error);
     }
   };
@@ -76,7 +68,7 @@ export function History({ desk }: { desk: Desk }) {
                       serves
                     </span>
                   ) : (
-                    <Acts {...{ desk, version, compare, open, ask }} />
+                    <Acts {...{ desk, version, compare, ask }} />
                   )}
                 </td>
               </tr>
@@ -99,11 +91,10 @@ interface ActsOf {
   desk: Desk;
   version: Version;
   compare: (version: Version) => void;
-  open: (version: Version) => void;
   ask: (version: Version) => void;
 }
 
-function Acts({ desk, version, compare, open, ask }: ActsOf) {
+function Acts({ desk, version, compare, ask }: ActsOf) {
   const isOpen = desk.mayChange && desk.review === null;
   return (
     <span class="acts">
@@ -112,7 +103,7 @@ function Acts({ desk, version, compare, open, ask }: ActsOf) {
       </button>
       {desk.mayChange && (
         <>
-          <button type="button" aria-label={`Version ${version.n} into the editor`} disabled={!isOpen} onClick={() => open(version)}>
+          <button type="button" aria-label={`Version ${version.n} into the editor`} disabled={!isOpen} onClick={() => desk.open(version)}>
             Into the editor
           </button>
           <button type="button" aria-label={`Roll back to version ${version.n}`} disabled={!isOpen} onClick={() => ask(version)}>
@@ -157,14 +148,15 @@ function RollBack({ desk, version, serves, onDone }: { desk: Desk; version: Vers
     if (isBusy) return;
     setBusy(true);
     try {
-      const query = why.trim() === "" ? "" : `?why=${encodeURIComponent(why.trim())}`;
-      const published = await desk.session.api.change<Published>("POST", `versions/${version.n}/restore${query}`, undefined, serves);
+      const reason = why.trim() === "" ? "" : `&why=${encodeURIComponent(why.trim())}`;
+      const path = `versions/${version.n}/restore?of=${version.rules_version}${reason}`;
+      const published = await desk.session.api.change<Published>("POST", path, undefined, serves);
       dialog.current?.close();
       desk.say(`version ${version.n} serves again, as generation ${published.generation}`, published.text);
       await desk.notice(published.rules_version);
     } catch (error) {
-      const { status, message } = error as Refusal;
-      setSaid(status === 412 ? "not done: other rules serve by now than when you asked. Cancel, look again, and do it anew." : `not done: ${message}`);
+      const isLate = (error as Refusal).status === 412;
+      setSaid(isLate ? "not done: other rules serve by now than when you asked. Cancel, look again, and do it anew." : whyNot(error as Error));
       desk.session.refused(error as Error);
       setBusy(false);
     }

@@ -23,8 +23,9 @@ export function Newer({ desk }: { desk: Desk }) {
   }, [desk, newer]);
   if (newer === null) return null;
   const look = async () => {
+    const path = `versions/${theirs!.n}/diff?of=${theirs!.rules_version}&from=${mine!.n}&from_of=${mine!.rules_version}`;
     try {
-      setCompared(await desk.session.api.get<Compared>(`versions/${theirs!.n}/diff?from=${mine!.n}`, PATIENCE_MS.change));
+      setCompared(await desk.session.api.get<Compared>(path, PATIENCE_MS.change));
     } catch (error) {
       desk.refused(error);
     }
@@ -34,7 +35,7 @@ export function Newer({ desk }: { desk: Desk }) {
       <h2 id="newer-title">Other rules serve by now than you began from</h2>
       {theirs && (
         <p>
-          {theirs.who} has published them at {theirs.when}
+          {theirs.who === "-" ? "They serve since" : `${theirs.who} has published them at`} {theirs.when}
           {theirs.why && `: ${theirs.why}`}.
         </p>
       )}

@@ -26,7 +26,11 @@ export function RulesPage({ session, watching }: { session: Session; watching: W
   const shown = ruled.find(({ name }) => name === listener) ?? ruled[0];
   const { desk, trouble: deskTrouble } = useDesk(session, shown?.name ?? null);
   const version = shown?.rules?.rules_version;
-  useEffect(() => void (desk && version !== undefined && desk.notice(version)), [desk, version]);
+  useEffect(() => {
+    if (!desk || !plan || version === undefined) return;
+    void desk.notice(version);
+    void desk.learn(plan.generation);
+  }, [desk, plan, version]);
   if (desk && shown) desk.readsRequests = shown.protocol === "http";
   const choose = (name: string) => setListener((chosen = name));
   const silent = deskTrouble ?? trouble;

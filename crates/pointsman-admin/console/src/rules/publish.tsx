@@ -138,6 +138,7 @@ function endOf(by: string | null): string {
     published: "other rules serve",
     drained: "the switch drains",
     "another one": "another one has begun",
+    gone: "the switch began anew, and knows nothing of it",
   };
   return words[by ?? ""] ?? by ?? "";
 }

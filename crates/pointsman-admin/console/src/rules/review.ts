@@ -1,7 +1,7 @@
 // The way from a text to what serves: what it decides otherwise, what it would have decided beside, and the change itself.
 
-import type { Refusal } from "../api";
-import { type Compared, type DryRun, ofListener, type Published } from "./calls";
+import { type Refusal, whyNot } from "../api";
+import { type Compared, type DryRun, ofListener, type Published, type Rules } from "./calls";
 import type { Desk } from "./desk";
 
 export class Review {
@@ -9,7 +9,7 @@ export class Review {
   compared: Compared | null = null;
   dryRun: DryRun | null = null;
   /** Why a step was not done. */
-  trouble: { text: string; lines: string } | null = null;
+  trouble: { text: string; lines: string; mayBeDone: boolean } | null = null;
   isBusy = false;
   readonly #desk: Desk;
   readonly #version: string;
@@ -29,7 +29,7 @@ export class Review {
   async compare() {
     await this.#try(async () => {
       const path = ofListener(this.#desk.rules.listener, "rules?dry_run=true");
-      this.compared = await this.#api.change<Compared>("PUT", path, this.text, this.#version);
+      this.compared = await this.#api.question<Compared>("PUT", path, this.text, this.#version);
     });
   }
 
@@ -47,9 +47,11 @@ export class Review {
     try {
       const now = await this.#api.get<DryRun>("dry-run");
       if (this.dryRun !== before) return;
-      this.dryRun = now.n === before.n ? now : { ...before, state: "ended", ended_by: "another one" };
+      this.dryRun = now.id === before.id ? now : endedBy(before, "another one");
     } catch (error) {
-      // The bar says where the switch does not answer; the next look may.
+      if (this.dryRun !== before) return;
+      // The bar says where the switch does not answer; the next look may. What it knows nothing of is gone.
+      if ((error as Refusal).status === 404) this.dryRun = endedBy(before, "gone");
       this.#desk.session.refused(error as Error);
     }
     this.#desk.tell();
@@ -59,7 +61,7 @@ export class Review {
     const { dryRun } = this;
     if (!dryRun) return;
     await this.#try(async () => {
-      this.dryRun = await this.#api.change<DryRun>("DELETE", "dry-run", undefined, String(dryRun.n));
+      this.dryRun = await this.#api.change<DryRun>("DELETE", "dry-run", undefined, dryRun.id);
     });
   }
 
@@ -70,7 +72,20 @@ export class Review {
     });
     if (!published) return;
     this.#desk.say(`published: the rules serve as generation ${published.generation}`, published.text);
-    await this.#desk.published(published.rules_version);
+    await this.#desk.published(published.rules_version, this.text);
+  }
+
+  /** Other rules serve by now: they may be these, where the answer of the switch was lost. */
+  async isPublished(rules: Rules): Promise<boolean> {
+    if (!this.#mayBeDone || rules.text !== this.text) return false;
+    this.#desk.say("published: the rules serve, though the answer of the switch did not come");
+    await this.#desk.published(rules.rules_version, this.text);
+    return true;
+  }
+
+  /** Whether its text may serve without anybody having been told. */
+  get #mayBeDone() {
+    return this.trouble?.mayBeDone === true;
   }
 
   /** Back to the editor. A dry-run that goes on is told to end. */
@@ -81,7 +96,7 @@ export class Review {
 
   /** The page goes, and nobody waits for an answer. */
   leave() {
-    if (this.isRunning) this.#api.leave("DELETE", "dry-run", String(this.dryRun!.n));
+    if (this.isRunning) this.#api.leave("DELETE", "dry-run", this.dryRun!.id);
   }
 
   get #api() {
@@ -96,13 +111,17 @@ export class Review {
     try {
       done = await step();
     } catch (error) {
-      const { status, message, text } = error as Refusal;
-      if (status === 412) this.#desk.refused(error);
-      else this.#desk.session.refused(error as Error);
-      this.trouble = { text: status === 412 ? "not done: other rules serve by now" : `not done: ${message}`, lines: text.trimEnd() };
+      const refusal = error as Refusal;
+      const isLate = refusal.status === 412;
+      if (isLate) this.#desk.refused(error);
+      else this.#desk.session.refused(refusal);
+      const why = isLate ? "not done: other rules serve by now" : whyNot(refusal);
+      this.trouble = { text: why, lines: refusal.text.trimEnd(), mayBeDone: refusal.mayBeDone };
     }
     this.isBusy = false;
     this.#desk.tell();
     return done;
   }
 }
+
+const endedBy = (dryRun: DryRun, by: string): DryRun => ({ ...dryRun, state: "ended", ended_by: by });

@@ -103,7 +103,7 @@ export class Trial {
     const body = { ...(readsRequests ? request : {}), ...(this.isOfServing ? {} : { rules: editor.text }), ...this.from };
     const path = ofListener(this.listener ?? rules.listener, `${this.isOfServing ? "explain" : "rules/explain"}?${asked("explain")}`);
     try {
-      const explained = await session.api.change<Explained>("POST", path, body, undefined, over.signal);
+      const explained = await session.api.question<Explained>("POST", path, body, undefined, over.signal);
       if (over !== this.#over) return;
       this.explained = explained;
       // The last that was asked, unless it went on to the default pool from there.

@@ -1,7 +1,7 @@
 // What is asked before a server is added, changed or removed. The switch judges it, and the dialog stays until it has agreed.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Refusal, Server } from "../api";
+import { type Refusal, type Server, whyNot } from "../api";
 import { Lines } from "../notice";
 import type { Change } from "./page";
 
@@ -36,7 +36,7 @@ export function ServerDialog({ draft, change, refused, onDone }: DialogOf) {
       await change(wanted);
       dialog.current?.close();
     } catch (error) {
-      setSaid(whyNot(error as Refusal));
+      setSaid(saidOf(error as Refusal));
       refused(error as Error);
       setBusy(false);
     }
@@ -63,9 +63,9 @@ interface Said {
   lines?: string;
 }
 
-function whyNot({ status, message, text }: Refusal): Said {
-  if (status === 412) return { text: "not done: the configuration has been changed meanwhile. Cancel, look again, and do it anew." };
-  return { text: `not done: ${message}`, lines: text.trimEnd() };
+function saidOf(refusal: Refusal): Said {
+  if (refusal.status === 412) return { text: "not done: the configuration has been changed meanwhile. Cancel, look again, and do it anew." };
+  return { text: whyNot(refusal), lines: refusal.text.trimEnd() };
 }
 
 interface FormOf {

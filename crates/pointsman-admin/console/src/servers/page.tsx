@@ -1,7 +1,7 @@
 // Servers: how they stand, and what is done to them by hand.
 
 import { useCallback, useRef, useState } from "preact/hooks";
-import type { Changed, Pool, Server } from "../api";
+import { type Changed, type Pool, type Server, whyNot } from "../api";
 import { age, rate } from "../figures";
 import { StateMark } from "../live/page";
 import type { Watching } from "../looks";
@@ -24,7 +24,7 @@ export function ServersPage({ session, watching }: { session: Session; watching:
       await session.api.change("PUT", path, { state });
       setSaid({ text: `${pool.name}/${server.name} is ${state}`, isBad: false });
     } catch (error) {
-      setSaid({ text: `not done: ${(error as Error).message}`, isBad: true });
+      setSaid({ text: whyNot(error as Error), isBad: true });
       session.refused(error as Error);
     }
     await again();

@@ -1,7 +1,7 @@
 // The sticky table: which client stays with which server of a pool, so many at a time, and who is to be forgotten.
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-import type { StickyClients } from "../api";
+import { type StickyClients, whyNot } from "../api";
 import { age, count } from "../figures";
 import type { Watching } from "../looks";
 import { Notice, type Said } from "../notice";
@@ -82,7 +82,7 @@ function Table({ session: { api, refused }, pool, servers, mayChange }: TableOf)
       const { forgotten } = await api.change<{ forgotten: number }>("DELETE", `${base}${path}`);
       setSaid({ text: `forgotten: ${who} (${forgotten})`, isBad: false });
     } catch (error) {
-      setSaid({ text: `not done: ${(error as Error).message}`, isBad: true });
+      setSaid({ text: whyNot(error as Error), isBad: true });
       refused(error as Error);
     }
     again();

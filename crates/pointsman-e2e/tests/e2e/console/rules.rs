@@ -8,14 +8,14 @@ use super::{ENTER, Shop, click, sign_in_well};
 
 /// Where the editor is: in a shadow root of its own.
 pub(crate) const EDITOR: &str = "document.querySelector('.editor').shadowRoot";
-const POSTS: &str = "posts: if (method == \"POST\") { routeTo(standard); }";
-const IS_SERVED: &str = "document.querySelector('[data-changed]')?.dataset.changed === 'false'";
+pub(super) const POSTS: &str = "posts: if (method == \"POST\") { routeTo(standard); }";
+pub(super) const IS_SERVED: &str = "document.querySelector('[data-changed]')?.dataset.changed === 'false'";
 
 /// What only its editor has that nobody may write in.
 const FROZEN: &str = "document.querySelector('.editor').shadowRoot.querySelector('[aria-readonly=true]')";
 
 /// The page with somebody who may change, and what is found of the rules that serve.
-fn open(shop: &Shop) -> Option<Browser> {
+pub(super) fn open(shop: &Shop) -> Option<Browser> {
     let mut browser = shop.open("#/rules")?;
     browser.wait_until("!!document.querySelector('.editor')");
     sign_in_well(&mut browser);
@@ -32,25 +32,25 @@ pub(crate) fn wait_until_looked_at(browser: &mut Browser) {
 }
 
 /// Types at the head of the rules.
-fn type_first(browser: &mut Browser, text: &str) {
+pub(super) fn type_first(browser: &mut Browser, text: &str) {
     browser.evaluate(&format!("{EDITOR}.querySelector('.cm-content').focus()"));
     browser.press("Home", 36);
     browser.type_text(text);
 }
 
-fn line_first(browser: &mut Browser, text: &str) {
+pub(super) fn line_first(browser: &mut Browser, text: &str) {
     type_first(browser, text);
     browser.press(ENTER.0, ENTER.1);
 }
 
 /// What stands in the editor, as far as it is drawn.
-fn written(browser: &mut Browser) -> String {
+pub(super) fn written(browser: &mut Browser) -> String {
     let lines =
         format!("[...{EDITOR}.querySelectorAll('.cm-line')].map(line => line.textContent).join('\\n')");
     browser.evaluate(&lines).as_str().expect("a text").to_owned()
 }
 
-fn press_button(browser: &mut Browser, name: &str) {
+pub(super) fn press_button(browser: &mut Browser, name: &str) {
     let button = format!(
         "[...document.querySelectorAll('main button')].find(button => !button.disabled && button.textContent === {name:?})"
     );
@@ -64,7 +64,7 @@ fn fill(browser: &mut Browser, selector: &str, text: &str) {
     browser.type_text(text);
 }
 
-fn served(switch: &Switch) -> Value {
+pub(super) fn served(switch: &Switch) -> Value {
     switch.admin_shows("/api/v1/listeners/shop/rules")
 }
 

@@ -31,6 +31,13 @@ pub(in crate::run) struct Begun {
     warnings: Problems,
 }
 
+impl Begun {
+    /// No other one has it, nor has one of another process, which counts anew.
+    fn id(&self) -> String {
+        format!("{}@{}", self.number, self.by.when)
+    }
+}
+
 impl SwitchPages {
     /// Begins one with the files on disk.
     pub(super) async fn begin_dry_run(&self, request: &Request) -> Page {
@@ -100,8 +107,7 @@ impl SwitchPages {
         match (&*begun, switch.dry_run()) {
             (Some(begun), Some(found)) => {
                 let is_known = request.who.is_some();
-                Page::json(&report(begun, &found, is_known, colour(request)))
-                    .with_version(&begun.number.to_string())
+                Page::json(&report(begun, &found, is_known, colour(request))).with_version(&begun.id())
             }
             _ => none(),
         }
@@ -109,9 +115,9 @@ impl SwitchPages {
 
     /// Ends it.
     pub(super) fn end_dry_run(&self, request: &Request) -> Page {
-        let Some(number) = self.begun.borrow().as_ref().map(|begun| begun.number) else { return none() };
+        let Some(id) = self.begun.borrow().as_ref().map(Begun::id) else { return none() };
         if request.if_match.is_some()
-            && let Err(page) = seen(request, "n", &number.to_string())
+            && let Err(page) = seen(request, "id", &id)
         {
             return page;
         }
@@ -141,6 +147,7 @@ fn report(begun: &Begun, found: &DryRunFound, shows_requests: bool, colour: Colo
     let more = json!({
         "version": 1,
         "n": begun.number,
+        "id": begun.id(),
         "state": if found.ended.is_none() { "running" } else { "ended" },
         "ended_by": found.ended.map(DryRunEnd::name),
         "rules_of": begun.rules_of,

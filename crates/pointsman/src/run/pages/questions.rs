@@ -11,7 +11,7 @@ use pointsman_config::{Colour, Plan};
 use pointsman_rules::{Diagnostic, Lines, draw};
 use serde_json::{Map, Value, json};
 
-use super::rules::{no_version, text_of};
+use super::rules::{text_of, version_of};
 use super::{SwitchPages, body, colour, finding_to_json, members as object};
 use crate::check::candidate::{Served, Wanted, look_at};
 use crate::check::meaning::STEPS;
@@ -87,16 +87,15 @@ impl SwitchPages {
 
     /// What rules that have served decide otherwise than others that have, or do.
     pub(super) async fn compare_version(&self, request: Request) -> Result<Page, Page> {
-        let history = |number: &str| {
+        let history = |number: &str, of: &str| {
             let history = self.reloads.history.borrow();
-            let version = number.parse().ok().and_then(|number| history.version(number));
-            let found = version.map(|version| (version.path.clone(), version.text.clone()));
-            found.ok_or_else(|| no_version(number))
+            let version = version_of(&history, number, request.parameter(of))?;
+            Ok::<_, Page>((version.path.clone(), version.text.clone()))
         };
-        let (path, new) = history(request.name())?;
+        let (path, new) = history(request.name(), "of")?;
         let old = match request.parameter("from") {
             None => None,
-            Some(number) => match history(number)? {
+            Some(number) => match history(number, "from_of")? {
                 (other, text) if other == path => Some(text),
                 _ => return Err(Page::problem(409, "the two versions are of different files")),
             },

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use pointsman_admin::{Page, Request};
 use pointsman_config::{Colour, RuleSet};
 use pointsman_telemetry::{Durations, OutcomeCounts, RuleCounts};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::changes::seen;
 use super::{SwitchPages, colour, compare, findings, undone};
 use crate::replay::stand::Rules;
 use crate::run::aside::let_go;
-use crate::run::history::{By, Version};
+use crate::run::history::{By, History, Version};
 use crate::run::publishing::Draft;
 use crate::run::turns::Turn;
 
@@ -104,26 +104,23 @@ impl SwitchPages {
     }
 
     /// One of them with its text.
-    pub(super) fn version(&self, number: &str) -> Page {
+    pub(super) fn version(&self, request: &Request) -> Result<Page, Page> {
         let history = self.reloads.history.borrow();
-        let Some(version) = number.parse().ok().and_then(|number| history.version(number)) else {
-            return no_version(number);
-        };
+        let version = version_of(&history, request.name(), request.parameter("of"))?;
         let mut shown = self.shown(version);
         shown["version"] = json!(1);
         shown["text"] = json!(&*version.text);
-        Page::json(&shown)
+        Ok(Page::json(&shown))
     }
 
     /// Rules that have served serve again.
     pub(super) async fn restore_version(&self, request: &Request) -> Result<Page, Page> {
         let turn = self.turn_to_change(request).await?;
-        let found = {
+        let (path, text) = {
             let history = self.reloads.history.borrow();
-            let version = request.name().parse().ok().and_then(|number| history.version(number));
-            version.map(|version| (version.path.clone(), version.text.to_string()))
+            let version = version_of(&history, request.name(), request.parameter("of"))?;
+            (version.path.clone(), version.text.to_string())
         };
-        let Some((path, text)) = found else { return Err(no_version(request.name())) };
         let why = match request.parameter("why") {
             Some(why) => format!("restores {}: {why}", request.name()),
             None => format!("restores {}", request.name()),
@@ -216,8 +213,29 @@ fn outcomes_json(outcomes: Option<OutcomeCounts>) -> Value {
     json!({ "responses": BTreeMap::from(responses), "durations": durations })
 }
 
-pub(super) fn no_version(number: &str) -> Page {
-    Page::problem(404, format!("there is no version `{number}`, or no more: `/api/v1/versions` lists them"))
+/// The version of a number, and of those rules where somebody says which they have seen under it.
+pub(super) fn version_of<'h>(
+    history: &'h History,
+    number: &str,
+    of: Option<&str>,
+) -> Result<&'h Version, Page> {
+    let found = number.parse().ok().and_then(|number| history.version(number));
+    let version = found.ok_or_else(|| {
+        Page::problem(
+            404,
+            format!("there is no version `{number}`, or no more: `/api/v1/versions` lists them"),
+        )
+    })?;
+    match of {
+        Some(of) if of != version.rules_version => {
+            let sentence = format!(
+                "version {number} is of other rules than were asked for: a switch that begins anew counts anew"
+            );
+            let member = Map::from_iter([("rules_version".to_owned(), json!(version.rules_version))]);
+            Err(Page::problem_with(412, sentence, member))
+        }
+        _ => Ok(version),
+    }
 }
 
 pub(super) fn text_of(request: &mut Request) -> Result<String, Page> {
