@@ -365,7 +365,10 @@ impl Connection {
                     return Ok(End::Ended);
                 }
                 Ok(count) => {
-                    self.take(&scratch[..count], now_ns, turn)?;
+                    if self.take(&scratch[..count], now_ns, turn)? == Said::Last {
+                        self.speech.end(turn);
+                        return Ok(End::Ended);
+                    }
                     // A short read empties the socket, and more is a new edge; an end that has come already is not.
                     if count < scratch.len() && !ended {
                         return Ok(End::Goes);
@@ -378,13 +381,18 @@ impl Connection {
         Ok(End::Unread)
     }
 
-    fn take(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Trouble> {
-        let Some(mut tls) = self.transport.tls.take() else { return self.take_plain(bytes, now_ns, turn) };
+    fn take(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<Said, Trouble> {
+        let Some(mut tls) = self.transport.tls.take() else {
+            return self.take_plain(bytes, now_ns, turn).map(|()| Said::More);
+        };
         let outcome = self.take_tls(&mut tls, bytes, now_ns, turn);
         self.transport.tls = Some(tls);
-        outcome?;
-        // A handshake goes on with what we have to say.
-        Ok(self.transport.flush()?)
+        let said = outcome?;
+        // A handshake goes on with what we have to say. Who has said its last need not hear it.
+        match self.transport.flush() {
+            Err(error) if said == Said::More => Err(error.into()),
+            Ok(()) | Err(_) => Ok(said),
+        }
     }
 
     fn take_tls(
@@ -393,7 +401,7 @@ impl Connection {
         mut bytes: &[u8],
         now_ns: u64,
         turn: &mut Turn,
-    ) -> Result<(), Trouble> {
+    ) -> Result<Said, Trouble> {
         use std::io::BufRead;
         while !bytes.is_empty() {
             tls.read_tls(&mut bytes)?;
@@ -415,8 +423,12 @@ impl Connection {
                 tls.reader().consume(count);
                 left -= count;
             }
+            if state.peer_has_closed() {
+                // What is behind its farewell is nothing (RFC 8446 section 6.1), and the library takes none of it.
+                return Ok(Said::Last);
+            }
         }
-        Ok(())
+        Ok(Said::More)
     }
 
     fn take_plain(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Trouble> {
@@ -448,6 +460,15 @@ fn is_unasked(error: &rustls::Error) -> bool {
                 PeerMisbehaved::SelectedUnofferedPsk | PeerMisbehaved::UnsolicitedServerHelloExtension
             )
     )
+}
+
+/// What a server has said of what it goes on to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    /// Nothing.
+    More,
+    /// That there is no more, by the farewell of TLS: as good as the end of the connection, which need not come behind it.
+    Last,
 }
 
 enum Trouble {

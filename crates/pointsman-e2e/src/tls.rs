@@ -73,7 +73,12 @@ impl TlsClient {
         wire
     }
 
-    pub(crate) fn connection(&self, name: &str) -> ClientConnection {
+    /// A connection of which the test does all by itself, and nothing has been done yet.
+    ///
+    /// # Panics
+    /// When `name` is no name.
+    #[must_use]
+    pub fn connection(&self, name: &str) -> ClientConnection {
         let name = ServerName::try_from(name.to_owned()).expect("a DNS name");
         ClientConnection::new(self.config.clone(), name).expect("a working configuration")
     }

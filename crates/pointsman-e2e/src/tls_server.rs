@@ -74,6 +74,15 @@ impl TlsServer {
         self
     }
 
+    /// A connection of which the test does all by itself, with its handshake done.
+    pub fn open(&self, mut socket: TcpStream) -> Result<StreamOwned<ServerConnection, TcpStream>> {
+        let mut session = ServerConnection::new(self.config.clone()).expect("a working configuration");
+        while session.is_handshaking() {
+            session.complete_io(&mut socket)?;
+        }
+        Ok(StreamOwned::new(session, socket))
+    }
+
     fn with(pair: &Pair, versions: &[&'static SupportedProtocolVersion], wanted: Option<&Authority>) -> Self {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
@@ -126,12 +135,10 @@ pub(crate) enum Line {
 
 impl Line {
     /// Does the handshake, where there is one.
-    pub(crate) fn open(mut socket: TcpStream, tls: Option<&TlsServer>) -> Result<(Self, Option<Shaken>)> {
+    pub(crate) fn open(socket: TcpStream, tls: Option<&TlsServer>) -> Result<(Self, Option<Shaken>)> {
         let Some(tls) = tls else { return Ok((Line::Plain(socket), None)) };
-        let mut session = ServerConnection::new(tls.config.clone()).expect("a working configuration");
-        while session.is_handshaking() {
-            session.complete_io(&mut socket)?;
-        }
+        let stream = tls.open(socket)?;
+        let session = &stream.conn;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let shaken = Shaken {
             sni: session.server_name().map(str::to_owned),
@@ -139,7 +146,7 @@ impl Line {
             resumed: session.handshake_kind() == Some(HandshakeKind::Resumed),
             certificate: session.peer_certificates().and_then(|chain| Some(chain.first()?.to_vec())),
         };
-        Ok((Line::Tls(Box::new(StreamOwned::new(session, socket))), Some(shaken)))
+        Ok((Line::Tls(Box::new(stream)), Some(shaken)))
     }
 
     /// Says that nothing more follows, where there is a word for it.

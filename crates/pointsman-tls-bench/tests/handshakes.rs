@@ -1,6 +1,7 @@
 //! Handshakes with real servers: their phases come in order, and what differs from what was pinned is said.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use pointsman_bench::{Close, Manner, NullServer, NullTls, Offer, Url};
 use pointsman_e2e::{Authority, Nginx, Origin, Then, TlsServer, installed};
@@ -78,6 +79,41 @@ fn answers_are_as_long_as_they_are_and_come_behind_interim_ones() {
         assert_eq!(outcome.voids, [], "{target}");
         assert_eq!(outcome.json()["series"][0]["statuses"], serde_json::json!({"404": 20}), "{target}");
     }
+}
+
+/// A server that takes its leave has ended the connection, whatever comes behind that.
+#[test]
+fn a_farewell_is_the_end_of_a_connection() {
+    let server = TlsServer::new(&Authority::new("bench").server(&["localhost"]));
+    let listener = TcpListener::bind(ANY).expect("loopback");
+    let address = listener.local_addr().expect("it listens");
+    std::thread::spawn(move || {
+        let mut silent = 0;
+        for socket in listener.incoming().map_while(Result::ok) {
+            let Ok(mut stream) = server.open(socket) else { continue };
+            let mut request = [0; 4096];
+            let count = stream.read(&mut request).unwrap_or(0);
+            silent += u32::from(request[..count].starts_with(b"GET /silent "));
+            // The first is that before the run.
+            if silent <= 1 {
+                stream.write_all(b"HTTP/1.1 404 Not Found\r\n\r\n").expect("there is room");
+            }
+            stream.conn.send_close_notify();
+            // The head of a record of 8 KiB, which is never whole.
+            let left = stream.flush().and_then(|()| stream.sock.write_all(b"\x17\x03\x03\x20\x00 and so on"));
+            let (Ok(_) | Err(_)) = left.and_then(|()| std::io::copy(&mut stream.sock, &mut std::io::sink()));
+        }
+    });
+    let of = |target: &str| {
+        let mut plan = plan(address, vec![wanted(KindWanted::Full, OneVersion::Tls13, &[])]);
+        (plan.predicted_with, plan.url.target, plan.count) = (None, target.to_owned(), 3);
+        let outcome = measured(&plan);
+        let voids: Vec<_> = outcome.voids.iter().map(|void| void.sentence.clone()).collect();
+        (voids, outcome.json()["series"][0]["statuses"].clone())
+    };
+    assert_eq!(of("/answered"), (vec![], serde_json::json!({"404": 3})));
+    let failed = "full, TLS 1.3: 3 of 3 handshakes failed (the server ended the connection)";
+    assert_eq!(of("/silent"), (vec![failed.to_owned()], serde_json::json!({})));
 }
 
 fn codes(outcome: &Outcome) -> Vec<&'static str> {

@@ -70,6 +70,8 @@ pub(super) struct Peer {
     behind: VecDeque<Answer>,
     /// Answers that it waits for.
     pub(super) owed: usize,
+    /// It has said that it asks no more, by the farewell of TLS.
+    has_left: bool,
     /// What it was answered is the last.
     pub(super) is_last: bool,
     pub(super) is_gone: bool,
@@ -101,6 +103,7 @@ impl Peer {
             body_left: 0,
             behind: VecDeque::new(),
             owed: 0,
+            has_left: false,
             is_last: false,
             is_gone: false,
         }
@@ -125,6 +128,9 @@ impl Peer {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
                     requests += self.take(&scratch[..count])?;
+                    if self.has_left && requests + self.owed == 0 {
+                        return Err(ErrorKind::UnexpectedEof.into());
+                    }
                     if count < scratch.len() && !ended {
                         return Ok(requests);
                     }
@@ -140,9 +146,12 @@ impl Peer {
         let body_bytes = self.answers.body_bytes as usize;
         let Some(mut tls) = self.tls.take() else { return self.speech.take(bytes, body_bytes) };
         let mut requests = 0;
-        while !bytes.is_empty() {
+        // What is behind a farewell is nothing, and the library takes none of it.
+        while !bytes.is_empty() && !self.has_left {
             tls.read_tls(&mut bytes)?;
-            let mut left = tls.process_new_packets().map_err(io::Error::other)?.plaintext_bytes_to_read();
+            let state = tls.process_new_packets().map_err(io::Error::other)?;
+            self.has_left = state.peer_has_closed();
+            let mut left = state.plaintext_bytes_to_read();
             while left > 0 {
                 let mut reader = tls.reader();
                 let plain = reader.fill_buf()?;

@@ -3,6 +3,7 @@
 mod bulk;
 mod ceiling;
 mod control;
+mod farewells;
 mod floods;
 mod http1;
 mod http2;

@@ -52,6 +52,8 @@ struct Shaking<'a> {
     recording: &'a mut Recording,
     scratch: &'a mut Vec<u8>,
     received: u64,
+    /// The server has said that it says no more.
+    has_closed: bool,
     /// What came of an answer and is not skipped.
     answer: Vec<u8>,
     /// Until when the answer has to be there, by the monotonic clock.
@@ -76,8 +78,16 @@ pub(crate) fn shake(
     let tls = ClientConnection::new(config.clone(), to.name.clone())
         .map_err(|error| Trouble::new(error.to_string()))?;
     let deadline_ns = moments.begun.wall_ns.saturating_add(to.timeout.as_nanos() as u64);
-    let mut shaking =
-        Shaking { socket, tls, recording, scratch, received: 0, answer: Vec::new(), deadline_ns };
+    let mut shaking = Shaking {
+        socket,
+        tls,
+        recording,
+        scratch,
+        received: 0,
+        has_closed: false,
+        answer: Vec::new(),
+        deadline_ns,
+    };
     shaking.flush()?;
     moments.hello_sent = Stamp::now();
     let flight_bytes = shaking.through(&mut moments)?;
@@ -152,6 +162,9 @@ impl Shaking<'_> {
     /// Reads what is there, for the library to look at.
     fn read(&mut self) -> Result<Stamp, Trouble> {
         let count = loop {
+            if self.has_closed {
+                break 0;
+            }
             match self.socket.read(self.scratch) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(broken(&error)),
@@ -170,7 +183,8 @@ impl Shaking<'_> {
         let scratch = std::mem::take(self.scratch);
         let mut bytes = &scratch[..count];
         self.recording.note(Way::Received, read.wall_ns, bytes);
-        while !bytes.is_empty() {
+        // What is behind a farewell is nothing, and the library takes none of it.
+        while !bytes.is_empty() && !self.has_closed {
             self.tls.read_tls(&mut bytes).map_err(|error| broken(&error))?;
             if !bytes.is_empty() {
                 // The library's buffer is full: it makes room by looking at what is in it.
@@ -198,6 +212,7 @@ impl Shaking<'_> {
     fn process(&mut self) -> Result<(), Trouble> {
         match self.tls.process_new_packets() {
             Ok(state) => {
+                self.has_closed = state.peer_has_closed();
                 let mut part = self.tls.reader().take(state.plaintext_bytes_to_read() as u64);
                 part.read_to_end(&mut self.answer).map_err(|error| broken(&error))?;
                 Ok(())

@@ -1,0 +1,90 @@
+//! Servers, and a client, that say by TLS that they say no more: that is the end, whatever comes behind it.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use pointsman_bench::{ErrorKind, Handshakes, Load, Manner, NullTls, Record, Target, Think, Url};
+use pointsman_e2e::{Authority, TlsClient, TlsServer};
+
+use super::{ANY, of_tls, outcome, started, tls};
+
+/// The head of a record of 8 KiB, which is never whole.
+const BEHIND: &[u8] = b"\x17\x03\x03\x20\x00 and so on";
+const RIGHT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Answers so, takes its leave, sends what is behind that, and closes when the client has. The first who asks is answered well.
+fn leaving(answer: &'static [u8], behind: &'static [u8]) -> SocketAddr {
+    let server = TlsServer::new(&Authority::new("bench").server(&["localhost"]));
+    let listener = TcpListener::bind(ANY).expect("loopback");
+    let address = listener.local_addr().expect("it listens");
+    std::thread::spawn(move || {
+        for (number, socket) in (0..).zip(listener.incoming().map_while(Result::ok)) {
+            let server = server.clone();
+            std::thread::spawn(move || -> io::Result<()> {
+                let mut stream = server.open(socket)?;
+                if stream.read(&mut [0; 4096])? == 0 {
+                    return Ok(());
+                }
+                // All of it at once: nobody asks in between.
+                stream.conn.writer().write_all(if number == 0 { RIGHT } else { answer })?;
+                stream.conn.send_close_notify();
+                stream.flush()?;
+                stream.sock.write_all(behind)?;
+                io::copy(&mut stream.sock, &mut io::sink()).map(drop)
+            });
+        }
+    });
+    address
+}
+
+/// Two clients ask it, and whoever waits does so for long.
+fn record(address: SocketAddr) -> Record {
+    let good = started(&tls(false));
+    let mut plan = of_tls(&good, Load::Closed { clients: 2 }, Handshakes::Keep);
+    let url = Url::parse(&format!("https://{address}/")).expect("a URL");
+    plan.targets = vec![Target { url, ..plan.targets[0].clone() }];
+    (plan.threads, plan.timeout) = (1, Duration::from_secs(5));
+    plan.think = Think::Constant(Duration::from_millis(10));
+    outcome(&plan).record
+}
+
+#[test]
+fn a_farewell_ends_a_connection() {
+    let to_its_end = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello";
+    for (answer, behind) in [(RIGHT, &b""[..]), (RIGHT, BEHIND), (to_its_end, b""), (to_its_end, BEHIND)] {
+        let record = record(leaving(answer, behind));
+        assert!(record.answered > 5 && record.failed() == 0, "{} {:?}", record.answered, record.errors);
+        assert!(record.opened + 2 >= record.answered, "{} of {}", record.opened, record.answered);
+    }
+}
+
+#[test]
+fn a_farewell_in_place_of_an_answer_is_a_connection_that_was_closed() {
+    for behind in [&b""[..], BEHIND] {
+        let record = record(leaving(b"", behind));
+        assert!(record.errors_of(ErrorKind::Closed) > 5, "{:?}", record.errors);
+        assert_eq!(record.errors_of(ErrorKind::Closed), record.failed(), "{:?}", record.errors);
+    }
+}
+
+/// Bytes behind its farewell hold up no null server, which ends the connection.
+#[test]
+fn a_client_that_goes_on_behind_its_farewell_is_let_go() {
+    let authority = Authority::new("bench");
+    let pair = authority.server(&["localhost"]);
+    let tls = NullTls { certificate: pair.certificate, key: pair.key, resumes: false };
+    let server = started(&Manner { tls: Some(tls), ..Manner::default() });
+    let mut client = TlsClient::new(&authority).connection("localhost");
+    let mut socket = TcpStream::connect(server.address()).expect("loopback");
+    while client.is_handshaking() {
+        client.complete_io(&mut socket).expect("a handshake");
+    }
+    client.send_close_notify();
+    let mut last = Vec::new();
+    client.write_tls(&mut last).expect("memory");
+    last.extend_from_slice(BEHIND);
+    socket.write_all(&last).expect("there is room");
+    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a time");
+    io::copy(&mut socket, &mut io::sink()).expect("it ends the connection");
+}
