@@ -104,6 +104,10 @@ pub(crate) struct Connection {
     pub(crate) owner: Option<u32>,
     /// Whether it is known as one that has room.
     pub(crate) is_listed: bool,
+    /// Whether it is known as one that has more to read.
+    pub(crate) is_unread: bool,
+    /// The server has closed it, or it broke: there is an end to read.
+    has_ended: bool,
     opened_ns: u64,
     connected_ns: u64,
     /// Requests that may still be put on it.
@@ -211,6 +215,8 @@ impl Connection {
             origin,
             owner: None,
             is_listed: false,
+            is_unread: false,
+            has_ended: false,
             opened_ns: now_ns,
             connected_ns: now_ns,
             left,
@@ -308,6 +314,7 @@ impl Connection {
 
     fn advance(&mut self, ready: Ready, now_ns: u64, turn: &mut Turn) -> Result<End, Trouble> {
         let was_open = self.stage == Stage::Open;
+        self.has_ended |= ready.ended;
         if self.stage == Stage::Connecting {
             if ready.ended
                 && let Some(error) = self.transport.socket.take_error()?
@@ -324,7 +331,7 @@ impl Connection {
         if ready.writable {
             self.transport.flush()?;
         }
-        let end = if ready.readable { self.read(ready.ended, now_ns, turn)? } else { End::Goes };
+        let end = if ready.readable { self.read(now_ns, turn)? } else { End::Goes };
         if !was_open && self.stage == Stage::Open {
             self.speech.write(clock::now_ns(), turn);
         }
@@ -344,20 +351,14 @@ impl Connection {
     }
 
     /// Reads what is there, or as much of it as a turn may.
-    fn read(&mut self, ended: bool, now_ns: u64, turn: &mut Turn) -> Result<End, Trouble> {
+    fn read(&mut self, now_ns: u64, turn: &mut Turn) -> Result<End, Trouble> {
         let mut scratch = std::mem::take(&mut turn.scratch);
-        let result = self.read_through(&mut scratch, ended, now_ns, turn);
+        let result = self.read_through(&mut scratch, now_ns, turn);
         turn.scratch = scratch;
         result
     }
 
-    fn read_through(
-        &mut self,
-        scratch: &mut [u8],
-        ended: bool,
-        now_ns: u64,
-        turn: &mut Turn,
-    ) -> Result<End, Trouble> {
+    fn read_through(&mut self, scratch: &mut [u8], now_ns: u64, turn: &mut Turn) -> Result<End, Trouble> {
         for _ in 0..READS_A_TURN {
             match self.transport.read(scratch) {
                 Ok(0) => {
@@ -370,7 +371,7 @@ impl Connection {
                         return Ok(End::Ended);
                     }
                     // A short read empties the socket, and more is a new edge; an end that has come already is not.
-                    if count < scratch.len() && !ended {
+                    if count < scratch.len() && !self.has_ended {
                         return Ok(End::Goes);
                     }
                 }

@@ -5,6 +5,7 @@ mod again;
 mod clients;
 mod connections;
 mod timeline;
+mod turns;
 mod visit;
 
 use std::cmp::Reverse;
@@ -90,8 +91,8 @@ pub(crate) struct Worker {
     resting: BinaryHeap<Reverse<(u64, u32)>>,
     /// The measured time has not begun.
     warms_up: bool,
-    /// Connections that were not read to the end in their turn.
-    unread: Vec<Ready>,
+    /// Connections that were not read to the end in their turn, each once; who waits for longest is first.
+    unread: VecDeque<Ready>,
     /// Requests of a connection that fails: empty between.
     failing: Vec<Job>,
     /// What is begun at once: empty between.
@@ -145,7 +146,7 @@ impl Worker {
             backlog: VecDeque::new(),
             to_send_again: VecDeque::new(),
             spare: Vec::new(),
-            unread: Vec::new(),
+            unread: VecDeque::new(),
             failing: Vec::new(),
             beginning: Vec::new(),
             schedule,
@@ -197,9 +198,7 @@ impl Worker {
             }
             // What was done since `now` is work, whatever is waited for behind it.
             let idle_ns = now_ns();
-            let due_ns = if self.unread.is_empty() { self.next_due_ns().min(sweep_ns) } else { idle_ns };
-            self.poller.wait(idle_ns, due_ns, &mut ready)?;
-            ready.append(&mut self.unread);
+            let due_ns = self.wait(idle_ns, self.next_due_ns().min(sweep_ns), &mut ready)?;
             if ready.is_empty() && spins(idle_ns, due_ns) && self.given.timeline.measures(idle_ns) {
                 self.record.spun_ns += now_ns().saturating_sub(idle_ns);
             }
@@ -333,7 +332,7 @@ impl Worker {
         let kind = match end {
             End::Goes => return self.settle(number, now),
             End::Unread => {
-                self.unread.push(ready.unread());
+                self.turn_again(ready);
                 return self.settle(number, now);
             }
             End::Ended => {

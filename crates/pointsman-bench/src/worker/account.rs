@@ -232,7 +232,7 @@ impl Worker {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -248,7 +248,7 @@ mod tests {
         worker_at(1)
     }
 
-    fn worker_at(port: u16) -> Worker {
+    pub(in crate::worker) fn worker_at(port: u16) -> Worker {
         let url = Url::parse(&format!("http://127.0.0.1:{port}/")).expect("a URL");
         let target = Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
         let mut plan = Plan::new(vec![target], Load::Closed { clients: 1 });

@@ -71,7 +71,7 @@ impl Worker {
         let is_over = |bell: &Bell| now_ns() >= until_ns || bell.is_over();
         while !is_over(&self.given.bell) && self.connections.iter().any(|(_, opened)| !opened.is_open()) {
             let now = now_ns();
-            self.poller.wait(now, until_ns.min(now + LOOK_NS), &mut ready)?;
+            self.wait(now, until_ns.min(now + LOOK_NS), &mut ready)?;
             ready.drain(..).for_each(|ready| self.on_ready(ready, now_ns()));
         }
         (self.record.first_wanted, self.record.first_opened) = (count as u64, self.open_by_now());
@@ -87,7 +87,7 @@ impl Worker {
         loop {
             let now = now_ns();
             // What has ended meanwhile is heard of, even where the load has begun by now.
-            self.poller.wait(now, begin_ns.min(now + LOOK_NS), &mut ready)?;
+            self.wait(now, begin_ns.min(now + LOOK_NS), &mut ready)?;
             ready.drain(..).for_each(|ready| self.on_ready(ready, now_ns()));
             if now >= begin_ns || self.given.bell.has_rung() {
                 break;
