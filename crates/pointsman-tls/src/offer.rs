@@ -91,6 +91,19 @@ impl Offer {
                 })
             };
             provider.cipher_suites = self.suites.iter().map(known).collect::<Result<_, _>>()?;
+            let is_of_one = |suite: &rustls::SupportedCipherSuite| self.versions().contains(&suite.version());
+            if let Some(version) = self.version
+                && !provider.cipher_suites.iter().any(is_of_one)
+            {
+                let all = ALL_CIPHER_SUITES.iter().filter(|suite| is_of_one(suite));
+                let all: Vec<_> = all.map(|suite| iana_name(suite.suite())).collect();
+                return Err(format!(
+                    "none of the cipher suites (`{}`) is one of TLS {}; there are {}",
+                    self.suites.join("`, `"),
+                    version.name(),
+                    all.join(", ")
+                ));
+            }
         }
         if !self.groups.is_empty() {
             let name_of =
@@ -173,6 +186,13 @@ mod tests {
             suites: vec!["TLS_AES_256_GCM_SHA384".into()],
             groups: Vec::new(),
         };
-        assert!(config(&offer).is_err());
+        let errors = config(&offer).expect_err("it is of TLS 1.3");
+        assert_eq!(
+            errors[0].to_string(),
+            "these settings cannot be used: none of the cipher suites (`TLS_AES_256_GCM_SHA384`) is one of TLS 1.2; there are \
+             TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, \
+             TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, \
+             TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
+        );
     }
 }
