@@ -143,7 +143,8 @@ fn derived(plan: &Plan, is_tls: bool, addresses: &[SocketAddr]) -> Result<Plan, 
         delay: None,
         server_process: None,
         ..plan.clone()
-    })
+    }
+    .with_tls_where_it_is())
 }
 
 /// As many on all threads as fill whole connections, of which each thread has as many; and how many share one.

@@ -290,11 +290,11 @@ pub(crate) fn settings(plan: &Plan) -> Value {
             "pipeline_depth": plan.shares.pipeline_depth, "tls": plan.shares.tls,
         },
         "connections_max": plan.connections_max, "opened_first": plan.opened_first,
-        "tls": {
+        "tls": plan.is_over_tls().then(|| json!({
             "version": plan.offer.version.map(|version| version.name()),
             "suites": plan.offer.suites, "groups": plan.offer.groups, "verify": plan.verify,
             "server_name": plan.server_name, "client_certificate": plan.certificate.is_some(),
-        },
+        })),
         "close": close, "sources": plan.sources.count(), "timeout_s": plan.timeout.as_secs_f64(),
         "server_process": plan.server_process, "seed": plan.seed,
     })

@@ -319,12 +319,7 @@ impl Plan {
         if self.targets.is_empty() {
             return Err(Fault::new("nothing is asked for: give a URL"));
         }
-        let is_tls = self.targets.iter().any(|target| target.url.scheme == crate::Scheme::Https);
-        if self.handshakes != Handshakes::Keep && !is_tls {
-            return Err(Fault::new("no URL is `https`, so there are no handshakes to choose").help(
-                "for a new connection for each request without TLS, say `--requests-per-connection 1`",
-            ));
-        }
+        self.check_tls()?;
         match self.load {
             Load::Open { rate, .. } if !(rate > 0.0 && rate <= RATE_MAX) => {
                 return Err(Fault::new(format!("a rate is more than 0 and at most {RATE_MAX} a second")));
@@ -356,6 +351,51 @@ impl Plan {
         crate::classes::check(self)?;
         self.check_protocol()?;
         self.check_bounds()
+    }
+
+    /// Whether something is asked over TLS.
+    pub fn is_over_tls(&self) -> bool {
+        self.targets.iter().any(|target| target.url.scheme == crate::Scheme::Https)
+    }
+
+    /// Without what is said of TLS where nothing is asked over it: of plans that are measured beside each other one may be
+    /// without.
+    #[must_use]
+    pub fn with_tls_where_it_is(self) -> Plan {
+        if self.is_over_tls() {
+            return self;
+        }
+        let (offer, alpn, ca, certificate) = (Offer::default(), None, None, None);
+        Plan { offer, alpn, ca, certificate, verify: true, server_name: None, ..self }
+    }
+
+    fn check_tls(&self) -> Result<(), Fault> {
+        if self.is_over_tls() {
+            return Ok(());
+        }
+        if self.handshakes != Handshakes::Keep {
+            return Err(Fault::new("no URL is `https`, so there are no handshakes to choose").help(
+                "for a new connection for each request without TLS, say `--requests-per-connection 1`",
+            ));
+        }
+        // What nobody would heed must not stand among the settings.
+        let said = [
+            ("--tls-version", self.offer.version.is_some()),
+            ("--suites", !self.offer.suites.is_empty()),
+            ("--groups", !self.offer.groups.is_empty()),
+            ("--alpn", self.alpn.is_some()),
+            ("--ca", self.ca.is_some()),
+            ("--insecure", !self.verify),
+            ("--sni", self.server_name.is_some()),
+            ("--cert", self.certificate.is_some()),
+        ];
+        match said.iter().find(|(_, is_said)| *is_said) {
+            None => Ok(()),
+            Some((option, _)) => Err(Fault::new(format!(
+                "no URL is `https`, so there is no TLS for `{option}` to say something of"
+            ))
+            .help(format!("leave `{option}` out, or give a URL with `https`"))),
+        }
     }
 
     fn check_opened_first(&self) -> Result<(), Fault> {
@@ -443,3 +483,6 @@ impl Plan {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

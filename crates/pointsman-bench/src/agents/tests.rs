@@ -60,7 +60,7 @@ fn all_addresses_of_a_name_are_tried() {
 }
 
 pub(super) fn plan() -> Plan {
-    let url = Url::parse("http://127.0.0.1:9/a{n}?b").expect("a URL");
+    let url = Url::parse("https://127.0.0.1:9/a{n}?b").expect("a URL");
     let body = Body::Bytes((0..=255).collect());
     let target = Target { url, weight: 3, method: "POST".into(), headers: Vec::new(), body };
     let mut plan = Plan::new(vec![target], Load::Closed { clients: 7 });

@@ -120,6 +120,9 @@ impl Options {
             Ok(Plan { time: trial, warm_up, server_process, ..plan })
         };
         let mut plans: Vec<Plan> = urls.into_iter().enumerate().map(of).collect::<Result<_, _>>()?;
+        if plans.iter().any(Plan::is_over_tls) {
+            plans = plans.into_iter().map(Plan::with_tls_where_it_is).collect();
+        }
         let [first, others @ ..] = &mut plans[..] else {
             return Err("a URL is needed, such as `https://127.0.0.1:8443/bytes/{size}`".into());
         };

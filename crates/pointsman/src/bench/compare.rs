@@ -91,7 +91,10 @@ impl Options {
             Ok(Plan { time: trial, warm_up, server_process: process, ..options.plan()? })
         };
         let process = |side: usize| processes.as_ref().map(|processes| processes[side]);
-        let (a, b) = (of(a, process(0))?, of(b, process(1))?);
+        let (mut a, mut b) = (of(a, process(0))?, of(b, process(1))?);
+        if a.is_over_tls() || b.is_over_tls() {
+            (a, b) = (a.with_tls_where_it_is(), b.with_tls_where_it_is());
+        }
         // An agent serves one controller.
         let b = Plan { agents: a.agents.clone(), ..b };
         Ok(Some(Options { a, b, blocks, ceiling, output }))
@@ -179,6 +182,10 @@ mod tests {
         assert_eq!((options.a.server_process, options.b.server_process), (Some(12), Some(34)));
         assert_eq!((options.blocks, options.a.time, options.b.warm_up), (5, Duration::from_secs(1), WARM_UP));
         assert_eq!(options.b.targets[0].url.to_string(), "http://127.0.0.1:82/");
+        let words = "http://127.0.0.1:81/ https://127.0.0.1:82/ --clients 4 --groups X25519 --insecure";
+        let options = read(words).expect("good").expect("no help");
+        assert!(options.a.verify && options.a.offer.groups.is_empty(), "what is said of TLS is of B");
+        assert_eq!((options.b.verify, options.b.offer.groups), (false, vec!["X25519".to_owned()]));
         assert!(read("--help").expect("good").is_none());
         for bad in [
             "",
