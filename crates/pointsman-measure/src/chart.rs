@@ -23,12 +23,19 @@ pub struct Chart {
     pub content: Content,
 }
 
+impl Chart {
+    /// Whether its vertical axis is drawn as a logarithmic one. Bars stand on 0, which no such axis has.
+    pub(crate) fn is_y_log(&self) -> bool {
+        self.y.is_log && matches!(self.content, Content::Lines(_))
+    }
+}
+
 /// An axis.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Axis {
     /// What it measures, with its unit.
     pub label: String,
-    /// Logarithmic: values of 0 or less are left out.
+    /// Logarithmic: values of 0 or less are left out. Means nothing of the heights of bars.
     pub is_log: bool,
     /// Begins at 0, however far from it the values are: what is twice as high is twice as much. Others do so where their values
     /// are not far from it. Means nothing of a logarithmic one.
@@ -78,7 +85,7 @@ pub struct Line {
     pub name: String,
     /// x and y, in ascending order of x.
     pub points: Vec<(f64, f64)>,
-    /// x, and the range of y there that is drawn as a band.
+    /// x, and the range of y there that is drawn as a band. It ends before one that is no number, and begins anew behind it.
     pub band: Vec<(f64, f64, f64)>,
     /// Drawn in steps: a distribution function.
     pub is_stepped: bool,

@@ -29,8 +29,12 @@ impl Range {
     }
 }
 
+/// What is greater is not shown, nor on a logarithmic axis what is not greater than the least.
+const GREATEST: f64 = 1e15;
+const LEAST: f64 = 1e-9;
+
 pub(super) fn is_shown(value: f64, is_log: bool) -> bool {
-    value.is_finite() && value.abs() < 1e15 && (!is_log || value > 1e-9)
+    value.is_finite() && value.abs() < GREATEST && (!is_log || value > LEAST)
 }
 
 /// A range with ticks at round values, which it begins and ends with.
@@ -43,6 +47,8 @@ pub(super) struct Scale {
 }
 
 const TICKS_WANTED: f64 = 6.0;
+/// What an axis spans at least, beside its values: they are told from each other by so much.
+const SPREAD_MIN: f64 = 1e-9;
 
 impl Scale {
     /// A linear scale begins at 0 where the range is not far from it.
@@ -53,6 +59,8 @@ impl Scale {
     fn linear(Range { low, high }: Range) -> Self {
         let low = if low > 0.0 && low < 0.7 * high { 0.0 } else { low };
         let spread = if high > low { high - low } else { high.abs().max(1.0) };
+        // Between values that are hardly apart there are no round ones.
+        let spread = spread.max(low.abs().max(high.abs()).max(1.0) * SPREAD_MIN);
         let step = round_step(spread / TICKS_WANTED);
         let first = (low / step).floor();
         let last = (high / step).ceil().max(first + 1.0);
@@ -61,8 +69,9 @@ impl Scale {
     }
 
     fn logarithmic(Range { low, high }: Range) -> Self {
-        let first = low.log10().floor() as i32;
-        let last = (high.log10().ceil() as i32).max(first + 1);
+        let power = |value: f64| value.clamp(LEAST, GREATEST).log10();
+        let first = power(low).floor() as i32;
+        let last = (power(high).ceil() as i32).max(first + 1);
         let steps: &[f64] = if last - first <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let end = 10_f64.powi(last);
         let ticks = (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
@@ -162,9 +171,32 @@ mod tests {
         assert_eq!(Scale::new(Range { low: 5.0, high: 5.0 }, false).ticks, [5.0, 6.0]);
     }
 
+    /// Whatever a document says.
+    #[test]
+    fn an_axis_has_an_end() {
+        for (low, high) in [
+            (0.0, 0.05),
+            (-1e14, 5.0),
+            (0.0, 0.0),
+            (0.0, 5e-324),
+            (-5e-324, 5e-324),
+            (1e14, 1e14 + 0.02),
+            (0.0, 1e-320),
+            (-9.9e14, 9.9e14),
+            (9e14, 9e14),
+        ] {
+            for is_log in [false, true] {
+                let scale = Scale::new(Range { low, high }, is_log);
+                assert!((2..40).contains(&scale.ticks.len()), "{scale:?}");
+                assert!(scale.ticks.iter().all(|tick| scale.place(*tick).is_finite()), "{scale:?}");
+                assert!(is_log || (0.0..=1.0).contains(&scale.place(f64::midpoint(low, high))), "{scale:?}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
-        fn every_shown_value_is_within_its_scale(values in prop::collection::vec(-1e14_f64..1e14, 1..20), is_log: bool) {
+        fn every_shown_value_is_within_its_scale(values in prop::collection::vec(prop_oneof![-1e14_f64..1e14, prop::num::f64::ANY], 1..20), is_log: bool) {
             if let Some(range) = Range::of(values.iter().copied(), is_log) {
                 let scale = Scale::new(range, is_log);
                 prop_assert!((2..40).contains(&scale.ticks.len()), "{:?}", scale);

@@ -86,7 +86,7 @@ fn drawing(
     spans: Option<(Option<Range>, Range)>,
 ) -> Option<String> {
     let (span_x, span_y) = spans.map_or((None, None), |(x, y)| (x, Some(y)));
-    let y = Scale::new(span_y.map_or(own_y, |span| span.joined(own_y)), chart.y.is_log);
+    let y = Scale::new(span_y.map_or(own_y, |span| span.joined(own_y)), chart.is_y_log());
     let mut out = String::new();
     vertical(&mut out, chart, &y);
     match &chart.content {
@@ -346,5 +346,7 @@ mod tests {
         assert!(drawn.contains("<title>resumed, client: 0</title>"), "{drawn}");
         // 30 of 40, then the next 10 on top.
         assert!(drawn.contains("y=\"99.5\"") && drawn.contains("y=\"34.0\""), "{drawn}");
+        chart.y.is_log = true;
+        assert_eq!(svg(&chart, "c", None), drawn, "they stand on 0");
     }
 }

@@ -104,11 +104,11 @@ pub(super) fn results(runs: &[Run]) -> Vec<&Run> {
     runs.iter().filter(|run| run.colour != Colour::Red).collect()
 }
 
-/// What makes charts of several runs the same: their id, and what their axes are of.
-type ChartKey<'r> = (&'r str, &'r str, &'r str);
+/// What makes charts of several runs the same: their id, and what their axes are of, and whether they are logarithmic.
+type ChartKey<'r> = (&'r str, (&'r str, bool), (&'r str, bool));
 
 fn chart_key(chart: &Chart) -> ChartKey<'_> {
-    (&chart.id, &chart.x.label, &chart.y.label)
+    (&chart.id, (&chart.x.label, chart.x.is_log), (&chart.y.label, chart.is_y_log()))
 }
 
 /// Those of one run stand in a grid. Of several runs charts with an id stand beside each other, on axes that span all of
