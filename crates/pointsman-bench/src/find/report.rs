@@ -148,8 +148,10 @@ impl Found {
         let points = |of: fn(&CurvePoint) -> f64| -> Vec<(f64, f64)> {
             curve.iter().map(|point| (point.offered_per_s, of(point))).collect()
         };
-        let band = curve.iter().filter_map(|point| {
-            point.achieved_per_s.bounds.map(|(low, high)| (point.offered_per_s, low, high))
+        // A load of a single trial has no interval: the band has a gap there.
+        let band = curve.iter().map(|point| {
+            let (low, high) = point.achieved_per_s.bounds.unwrap_or((f64::NAN, f64::NAN));
+            (point.offered_per_s, low, high)
         });
         let all = points(|point| point.offered_per_s);
         let ends = all.iter().take(1).chain(all.last()).copied().collect();

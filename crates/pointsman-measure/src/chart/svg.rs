@@ -167,9 +167,9 @@ fn draw_line(
     (y, y_log): (&Scale, bool),
 ) {
     let shown = |vx: f64, vy: f64| is_shown(vx, x_log) && is_shown(vy, y_log);
-    let band: Vec<_> =
-        line.band.iter().filter(|(at, low, high)| shown(*at, *low) && shown(*at, *high)).collect();
-    if band.len() > 1 {
+    // Where no range is known there is no band.
+    let is_known = |(at, low, high): &(f64, f64, f64)| shown(*at, *low) && shown(*at, *high);
+    for band in line.band.split(|place| !is_known(place)).filter(|band| band.len() > 1) {
         let above = band.iter().map(|(at, _, high)| (across(x, *at), upwards(y, *high)));
         let below = band.iter().rev().map(|(at, low, _)| (across(x, *at), upwards(y, *low)));
         write(
@@ -317,6 +317,19 @@ mod tests {
         assert_eq!((y.low, y.high), (0.0, 100.0));
         chart.y.is_log = true;
         assert!(!has_zero(&svg(&chart, "c", None)), "there is no 0 on it");
+    }
+
+    #[test]
+    fn a_band_has_a_gap_where_no_range_is_known() {
+        let at = |x: f64| (x, x, x + 1.0);
+        let none = |x: f64| (x, f64::NAN, f64::NAN);
+        let bands = |band: Vec<(f64, f64, f64)>| {
+            let line = Line { points: vec![(0.0, 0.0), (9.0, 9.0)], band, ..Line::default() };
+            svg(&lines(vec![line]), "c", None).matches("class=\"band").count()
+        };
+        assert_eq!(bands(vec![at(0.0), at(1.0), at(2.0), at(3.0)]), 1);
+        assert_eq!(bands(vec![at(0.0), at(1.0), none(2.0), at(3.0), at(4.0)]), 2);
+        assert_eq!(bands(vec![none(0.0), at(1.0), none(2.0), at(3.0), at(4.0), none(5.0)]), 1);
     }
 
     #[test]

@@ -57,6 +57,10 @@ fn point(trials: &[&Record]) -> CurvePoint {
     };
     let achieved = of(|record| record.seen.achieved_per_s);
     let achieved = mean_estimate(&achieved).unwrap_or(Estimate::plain(0.0));
+    // Trials that counted the same are not the same: each could have been one request apart.
+    let one = trials.iter().map(|record| one_request(record)).fold(0.0, f64::max);
+    let achieved =
+        Estimate { bounds: achieved.bounds.map(|(low, high)| (low - one, high + one)), ..achieved };
     CurvePoint {
         rate_per_s: trials[0].trial.rate_per_s,
         trials: trials.len() as u32,
@@ -68,6 +72,11 @@ fn point(trials: &[&Record]) -> CurvePoint {
         p90_us: middle(|record| record.seen.p90_us),
         p99_us: middle(|record| record.seen.p99_us),
     }
+}
+
+/// What one request more or less in a trial is, a second.
+pub(super) fn one_request(record: &Record) -> f64 {
+    1_000.0 / record.trial.measured_ms as f64
 }
 
 /// The middle of the gap that is widest where throughput or latency bends most, between two loads:
@@ -208,6 +217,9 @@ mod tests {
         let achieved = points[0].achieved_per_s;
         assert_eq!((points.len(), achieved.value), (1, 50.0));
         assert!(achieved.bounds.is_some_and(|(low, high)| low == 0.0 && high > 100.0), "{achieved:?}");
+        // What was counted the same twice is known to a request of a trial, which was one of 1 ms.
+        let same = curve(&[record(7_000.0), record(7_000.0)])[0].achieved_per_s;
+        assert_eq!(same.bounds, Some((6_000.0, 8_000.0)));
         // Of a single trial nobody knows how near it is.
         assert_eq!(curve(&[record(10.0)])[0].achieved_per_s, Estimate::plain(10.0));
     }

@@ -85,13 +85,12 @@ pub(super) fn sustained(boundary: &Boundary) -> Rate {
 /// The rate of a load above which nothing could be measured: what was answered there is a lower bound.
 pub(super) fn at_least(records: &[Record], load: f64, limit: Limit) -> Option<Rate> {
     let fine = |record: &&Record| record.trial.rate_per_s == load && record.trial.phase != Phase::Ramp;
-    let answered: Vec<f64> = records
-        .iter()
-        .filter(|record| record.counts())
-        .filter(fine)
-        .map(|record| record.seen.achieved_per_s)
-        .collect();
-    Some(Rate { answered_per_s: mean_interval(&answered)?, demanded_per_s: load, limit })
+    let at_load: Vec<&Record> = records.iter().filter(|record| record.counts()).filter(fine).collect();
+    let answered: Vec<f64> = at_load.iter().map(|record| record.seen.achieved_per_s).collect();
+    let mean = mean_interval(&answered)?;
+    let one = at_load.iter().map(|record| curve::one_request(record)).fold(0.0, f64::max);
+    let answered_per_s = mean.widened((mean.low - one).max(0.0), mean.high + one);
+    Some(Rate { answered_per_s, demanded_per_s: load, limit })
 }
 
 /// The mean of the fresh trials at the load that was answered most. To its interval comes a quarter of a per cent, or one
