@@ -118,13 +118,22 @@ pub(super) fn peak(records: &[Record], curve: &[CurvePoint], limit: Limit, goal:
 
 pub(super) fn findings(records: &[Record], goal: &Goal, sustained: Rate, random: &mut Random) -> Findings {
     let curve = curve::curve(records);
+    let knee = curve::latency_knee(records, sustained.demanded_per_s, random)
+        .map(|(knee, found)| (knee, up_to(found, sustained.answered_per_s)));
     Findings {
         sustained,
-        knee: curve::latency_knee(records, sustained.demanded_per_s, random),
+        knee,
         peak: peak(records, &curve, sustained.limit, goal),
         curve,
         hysteresis_share: hysteresis(records) / sustained.answered_per_s.estimate,
     }
+}
+
+/// A knee is found among demands up to that of the sustained rate, of which a little may be unanswered: it is none above what is
+/// answered there, beside which it is shown.
+fn up_to(found: Interval, sustained: Interval) -> Interval {
+    let estimate = found.estimate.min(sustained.estimate);
+    Interval { estimate, low: found.low.min(estimate), high: found.high.min(sustained.high).max(estimate) }
 }
 
 /// Each load of the sweep comes twice: first on the way up, then on the way down.
@@ -153,6 +162,24 @@ impl fmt::Display for NoResult {
                 "loads well above {rate_per_s:.1}/s, where most trials failed, pass: the server or the machine is not steady"
             ),
             Self::OutOfTrials => out.write_str("the trials were used up before a boundary was found"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_knee_is_above_the_sustained_rate() {
+        let interval = |low: f64, estimate: f64, high: f64| Interval { estimate, low, high };
+        let sustained = interval(480.0, 495.0, 505.0);
+        for (found, expected) in [
+            (interval(300.0, 400.0, 450.0), interval(300.0, 400.0, 450.0)),
+            (interval(450.0, 500.0, 500.0), interval(450.0, 495.0, 500.0)),
+            (interval(499.0, 500.0, 510.0), interval(495.0, 495.0, 505.0)),
+        ] {
+            assert_eq!(up_to(found, sustained), expected);
         }
     }
 }
