@@ -51,13 +51,15 @@ const TIME: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(300);
 
 /// Options of other commands that say what is given here in another way, or not at all.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 13] = [
     "rate",
     "arrivals",
     "weights",
     "session",
     "handshake",
     "requests-per-connection",
+    "connections",
+    "opened",
     "persistent",
     "pipelined",
     "pipeline-depth",

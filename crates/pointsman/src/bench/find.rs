@@ -38,7 +38,8 @@ search
     --to N                   it asks for no more; 1M
     --width SHARE            how near to each other a good and a bad load have to come; 2%
     --within TIME            no trial begins later; it ends with what is known
-    --clients N              a closed loop in its place: the most that 1 to N clients reach, and how many that takes
+    --clients N              a closed loop in its place: the most that 1 to N clients reach, and how many that takes; without a goal
+                             and bounds of rates
     --ceiling                what the generator reaches before null servers is measured first (some 3 s)
 ";
 
@@ -76,11 +77,17 @@ struct Own {
     clients: Option<u32>,
     within: Option<Duration>,
     ceiling: bool,
+    /// The first option that only the search for a rate has.
+    of_rates: Option<&'static str>,
 }
+
+/// Options that only the search for a rate has.
+const OF_RATES: [&str; 6] = ["p99", "loss", "failures", "from", "to", "width"];
 
 impl Own {
     /// Reads the value of an option. False: it is none of these.
     fn take(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
+        self.of_rates = self.of_rates.or(OF_RATES.into_iter().find(|of_rates| *of_rates == name));
         let goal = &mut self.goal;
         match name {
             "p99" => goal.p99_us_max = u64::try_from(time(&text(parser)?)?.as_micros()).unwrap_or(u64::MAX),
@@ -138,6 +145,12 @@ impl Options {
         let load = match (own.clients, own.arrivals) {
             (Some(_), Some(_)) => {
                 return Err("`--arrivals` is for an open loop, and `--clients` makes a closed one".into());
+            }
+            (Some(_), None) if let Some(name) = own.of_rates => {
+                return Err(format!(
+                    "`--{name}` is for the search for a rate, and `--clients` looks for the most that a closed loop reaches"
+                )
+                .into());
             }
             (Some(0), _) => return Err("`--clients` is 1 or more".into()),
             (Some(clients), None) => Load::Closed { clients },
@@ -330,6 +343,13 @@ mod tests {
             "http://a/ --loss x",
             "http://a/ --clients 0",
             "http://a/ --clients 4 --arrivals uniform",
+            "http://a/ --clients 4 --p99 10ms",
+            "http://a/ --loss 1% --clients 4",
+            "http://a/ --clients 4 --failures 1%",
+            "http://a/ --clients 4 --from 10",
+            "http://a/ --clients 4 --to 10",
+            "http://a/ --clients 4 --width 2%",
+            "http://a/ --clients 4 --connections 9",
             "http://a/ --what",
             "http://a/ -x",
         ] {

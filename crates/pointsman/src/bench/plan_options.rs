@@ -42,7 +42,7 @@ connections
     --handshake KIND         `keep` (the default: connections are kept), `full`: a new connection and a full handshake
                              each time, `resumed`: the same, and the session goes on, `ratio:0.8`: so many of them
     --requests-per-connection N
-    --connections N          at most so many at a time; 10000
+    --connections N          of an open loop: at most so many at a time; 10000
     --opened N               kept ones of an open loop: so many are open before it begins; 0
     --close KIND             `fin` (the default) or `reset`
     --source NETWORK         where connections come from (`127.0.0.0/8`), in turns
@@ -246,7 +246,7 @@ impl PlanOptions {
             headers: self.headers.clone(),
             body: self.body.clone(),
         };
-        let targets = self.shares.targets(self.urls.iter().zip(weights).map(target).collect())?;
+        let targets = self.shares.targets(self.urls.iter().zip(weights).map(target).collect());
         Ok(Plan::new(targets, load))
     }
 
@@ -270,6 +270,13 @@ impl PlanOptions {
 
     /// The same of a command that says itself how much is asked.
     pub(super) fn plan_of(self, load: Load) -> Result<Plan, String> {
+        if self.connections.is_some() && matches!(load, Load::Closed { .. }) {
+            return Err(
+                "`--connections` is for an open loop: clients of a closed one have as many as they need"
+                    .to_owned(),
+            );
+        }
+        let shares = self.shares.shares()?;
         let plan = self.asked(load)?;
         let certificate = certificate_files(self.certificate.clone(), self.key.clone())?;
         let agents = self.agents.agents(self.threads)?;
@@ -283,7 +290,7 @@ impl PlanOptions {
             alpn: self.alpn,
             handshakes: self.handshakes,
             requests_per_connection: self.requests_per_connection,
-            shares: self.shares.shares(),
+            shares,
             connections_max: self.connections.unwrap_or(plan.connections_max),
             opened_first: self.opened_first,
             offer: self.offer,
@@ -387,6 +394,8 @@ fn unreadable(path: &std::path::Path, error: &std::io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pointsman_bench::Shares;
+
     use super::*;
 
     fn plan(words: &str) -> Result<Plan, String> {
@@ -449,15 +458,20 @@ mod tests {
             "http://a/ --rate 1 --body-file /nowhere/at/all",
             "http://a/ --rate 1 --persistent 2",
             "http://a/ --rate 1 --tls-port 443",
+            "http://a/ --rate 1 --pipeline-depth 4",
+            "http://a/ --clients 1 --connections 5",
         ] {
             assert!(plan(bad).is_err(), "{bad}");
         }
         assert_eq!(plan("http://a/ --rate 1 --opened 7").expect("good").opened_first, 7);
-        let mixed =
-            plan("http://127.0.0.1:81/a --rate 1 --tls 50% --tls-port 8443 --pipelined 0.2").expect("good");
+        let mixed = plan(
+            "http://127.0.0.1:81/a --rate 1 --tls 50% --tls-port 8443 --pipelined 0.2 --pipeline-depth 4",
+        )
+        .expect("good");
         let urls: Vec<String> = mixed.targets.iter().map(|target| target.url.to_string()).collect();
         assert_eq!(urls, ["http://127.0.0.1:81/a", "https://127.0.0.1:8443/a"]);
-        assert_eq!((mixed.shares.tls, mixed.shares.pipelined), (Some(0.5), Some(0.2)));
+        let Shares { tls, pipelined, pipeline_depth, .. } = mixed.shares;
+        assert_eq!((tls, pipelined, pipeline_depth), (Some(0.5), Some(0.2), 4));
         let think = plan("http://127.0.0.1/ --clients 3 --think exp:20ms").expect("good").think;
         assert_eq!(think, Think::Exponential(Duration::from_millis(20)));
     }

@@ -17,6 +17,7 @@ shares, from 0 to 1 or with `%`; drawn for each request, counted, and held again
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShareOptions {
     shares: Shares,
+    pipeline_depth: Option<u32>,
     tls_port: Option<u16>,
 }
 
@@ -26,7 +27,7 @@ impl ShareOptions {
         match name {
             "persistent" => self.shares.persistent = Some(share(&parser.value()?.string()?)?),
             "pipelined" => self.shares.pipelined = Some(share(&parser.value()?.string()?)?),
-            "pipeline-depth" => self.shares.pipeline_depth = number("--pipeline-depth", parser)?,
+            "pipeline-depth" => self.pipeline_depth = Some(number("--pipeline-depth", parser)?),
             "tls" => self.shares.tls = Some(share(&parser.value()?.string()?)?),
             "tls-port" => self.tls_port = Some(number("--tls-port", parser)?),
             _ => return Ok(false),
@@ -34,23 +35,32 @@ impl ShareOptions {
         Ok(true)
     }
 
-    pub(super) fn shares(&self) -> Shares {
-        self.shares
+    /// What it all says together.
+    pub(super) fn shares(&self) -> Result<Shares, String> {
+        if self.pipeline_depth.is_some() && self.shares.pipelined.is_none() {
+            return Err(
+                "`--pipeline-depth` is for a share of requests in pipelines: `--pipelined SHARE`".to_owned()
+            );
+        }
+        if self.tls_port.is_some() && self.shares.tls.is_none() {
+            return Err("`--tls-port` is for a share of requests over TLS: `--tls SHARE`".to_owned());
+        }
+        Ok(Shares {
+            pipeline_depth: self.pipeline_depth.unwrap_or(self.shares.pipeline_depth),
+            ..self.shares
+        })
     }
 
     /// These, and those over TLS that belong to them.
-    pub(super) fn targets(&self, targets: Vec<Target>) -> Result<Vec<Target>, String> {
-        let Some(port) = self.tls_port else { return Ok(targets) };
-        if self.shares.tls.is_none() {
-            return Err("`--tls-port` is for a share of requests over TLS: `--tls SHARE`".to_owned());
-        }
+    pub(super) fn targets(&self, targets: Vec<Target>) -> Vec<Target> {
+        let Some(port) = self.tls_port else { return targets };
         let over_tls = |target: &Target| Target {
             url: Url { scheme: Scheme::Https, port, ..target.url.clone() },
             ..target.clone()
         };
         let twins: Vec<Target> =
             targets.iter().filter(|target| target.url.scheme == Scheme::Http).map(over_tls).collect();
-        Ok(targets.into_iter().chain(twins).collect())
+        targets.into_iter().chain(twins).collect()
     }
 }
 

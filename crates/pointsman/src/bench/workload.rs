@@ -8,8 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pointsman_bench::{
-    Arrivals, Fault, Interrupt, Load, NotRun, OrderOutcome, Outcome, Plan, ladder, ladder_csv, orders,
-    run_whole,
+    Fault, Interrupt, Load, NotRun, OrderOutcome, Outcome, Plan, ladder, ladder_csv, orders, run_whole,
 };
 use pointsman_measure::report::{Document, Run};
 use pointsman_measure::table::csv;
@@ -17,7 +16,7 @@ use pointsman_measure::verdict::Colour;
 use pointsman_measure::workload::{WORKLOAD_BYTES_MAX, Workload, parse};
 use pointsman_rules::draw;
 
-use self::options::{Options, What};
+use self::options::{Options, What, every};
 use super::load::refuse;
 use super::output::began;
 use super::progress::ProgressLine;
@@ -74,7 +73,7 @@ fn send_orders(options: &Options, all: &[u32], (every_ms, repeat): (u64, u32)) -
         let (plan, bytes) = options.plan.clone().of_order(items);
         let gap = std::time::Duration::from_millis(every_ms);
         let plan = Plan {
-            load: Load::Open { rate: 1e3 / every_ms as f64, arrivals: Arrivals::Uniform },
+            load: every(every_ms),
             // The measured time begins and ends between two orders.
             warm_up: gap * 3 + gap / 2,
             time: gap * repeat,

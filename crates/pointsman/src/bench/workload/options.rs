@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lexopt::{Arg, Parser, ValueExt};
-use pointsman_bench::{Load, Plan};
+use pointsman_bench::{Arrivals, Load, Plan};
 use pointsman_measure::workload::{CLIENTS, ITEMS, ITEMS_MAX};
 
 use super::super::agent_options;
@@ -58,6 +58,21 @@ pub(super) enum What {
     Orders { items: Vec<u32>, every_ms: u64, repeat: u32 },
 }
 
+impl What {
+    /// The load of its first step.
+    fn load(&self) -> Load {
+        match self {
+            What::Ladder { clients, .. } => Load::Closed { clients: clients[0] },
+            What::Orders { every_ms, .. } => every(*every_ms),
+        }
+    }
+}
+
+/// An order each so many milliseconds.
+pub(super) fn every(every_ms: u64) -> Load {
+    Load::Open { rate: 1e3 / every_ms as f64, arrivals: Arrivals::Uniform }
+}
+
 /// The command line.
 #[derive(Debug)]
 pub(super) struct Options {
@@ -75,6 +90,8 @@ struct Own {
     orders: Option<Vec<u32>>,
     repeat: Option<u32>,
     every: Option<Duration>,
+    /// The option that says what is sent.
+    body: Option<String>,
     tables: TableFiles,
 }
 
@@ -89,6 +106,9 @@ impl Options {
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Long(name) => {
                     let name = name.to_owned();
+                    if ["body", "body-file", "template"].contains(&name.as_str()) {
+                        own.body = Some(name.clone());
+                    }
                     let is_known = own.take(&name, &mut parser)?
                         || !OTHERS.contains(&name.as_str())
                             && (plan.take(&name, &mut parser)? || output.take(&name, &mut parser)?);
@@ -102,7 +122,7 @@ impl Options {
         }
         let what = own.what(&mut values)?;
         values.into_iter().try_for_each(|url| plan.url(url))?;
-        let plan = plan.plan_of(Load::Closed { clients: 1 })?;
+        let plan = plan.plan_of(what.load())?;
         let Own { delay, tables, .. } = own;
         Ok(Some(Options { what, plan: Plan { delay, ..plan }, output, tables }))
     }
@@ -143,6 +163,9 @@ impl Own {
         if self.clients.is_some() || self.delay.is_some() {
             return Err("orders are sent one after the other: `--clients` and `--delay` are for a workload"
                 .to_owned());
+        }
+        if let Some(name) = &self.body {
+            return Err(format!("an order is what is sent: `--{name}` is for a workload"));
         }
         if values.len() != 1 {
             return Err("orders are sent to one URL, such as `http://127.0.0.1:8080/orders`".to_owned());
@@ -198,6 +221,10 @@ mod tests {
             .expect("good")
             .expect("no help");
         assert_eq!(options.what, What::Orders { items: vec![3, 4], every_ms: 50, repeat: 10 });
+        let options = read("--orders --connections 7 --opened 4 http://127.0.0.1:81/o")
+            .expect("good")
+            .expect("no help");
+        assert_eq!((options.plan.connections_max, options.plan.opened_first), (7, 4));
     }
 
     #[test]
@@ -212,6 +239,9 @@ mod tests {
             "a.wl http://127.0.0.1/ --repeat 3",
             "--orders a.wl http://127.0.0.1/",
             "--orders http://127.0.0.1/ --clients 3",
+            "--orders http://127.0.0.1/ --body x",
+            "--orders http://127.0.0.1/ --template /nowhere",
+            "a.wl http://127.0.0.1/ --connections 7",
             "--orders=0 http://127.0.0.1/",
             "--orders http://127.0.0.1/ --every 7ms --repeat 3",
         ] {
