@@ -19,13 +19,12 @@ type Said = (&'static str, fn(&mut Plan));
 
 #[test]
 fn nothing_is_said_of_tls_where_there_is_none() {
-    let said: [Said; 8] = [
+    let said: [Said; 7] = [
         ("--tls-version", |plan| plan.offer.version = Some(pointsman_tls::OneVersion::Tls13)),
         ("--suites", |plan| plan.offer.suites = vec!["TLS_AES_128_GCM_SHA256".into()]),
         ("--groups", |plan| plan.offer.groups = vec!["X25519".into()]),
         ("--alpn", |plan| plan.alpn = Some(Vec::new())),
         ("--ca", |plan| plan.ca = Some("ca.pem".into())),
-        ("--insecure", |plan| plan.verify = false),
         ("--sni", |plan| plan.server_name = Some("a".into())),
         ("--cert", |plan| {
             plan.certificate = Some(CertificateFiles { certificate: "a".into(), key: "a".into() });
