@@ -6,6 +6,24 @@ use pointsman_http::{AnswerTo, BodyReader, HeadLimits, ResponseHead};
 const LIMITS: HeadLimits =
     HeadLimits { head_bytes_max: 256 * 1024, headers_max: pointsman_http::HEADERS_MAX, target_bytes_max: 0 };
 
+/// Behind such a head another protocol is spoken.
+const SWITCHING: u16 = 101;
+const REQUEST_TIMEOUT: u16 = 408;
+/// From here on they are no statuses (RFC 9110 section 15).
+const STATUSES_END: u16 = 600;
+
+/// Whether these are a server's last words, which nobody has asked for: to who was idle for too long it says 408, or that it
+/// closes. What is no more than the beginning of an answer may be that, too.
+pub(crate) fn are_last_words(bytes: &[u8]) -> bool {
+    const BEGINNING: &[u8] = b"HTTP/1.";
+    let mut head = ResponseHead::default();
+    match head.parse(bytes, AnswerTo::Other, &LIMITS) {
+        Ok(true) => head.status() == REQUEST_TIMEOUT || !head.keeps_alive(),
+        Ok(false) => bytes.iter().zip(BEGINNING).all(|(came, expected)| came == expected),
+        Err(_) => false,
+    }
+}
+
 /// The answers of one connection. It is used again for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
@@ -60,6 +78,10 @@ impl Follow {
                     return Ok((bytes.len(), None));
                 };
                 used += head_bytes;
+                // Nobody has asked for another protocol, and there are no such statuses.
+                if self.head.status() == SWITCHING || self.head.status() >= STATUSES_END {
+                    return Err(Malformed);
+                }
                 if !self.head.is_interim() {
                     break;
                 }
@@ -181,10 +203,33 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_refused() {
-        for bad in
-            ["SSH-2.0-x\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"]
-        {
+        for bad in [
+            "SSH-2.0-x\r\n\r\n",
+            "HTTP/1.1 abc\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+            "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n",
+            "HTTP/1.1 600 X\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n",
+        ] {
             assert_eq!(Follow::default().feed(bad.as_bytes(), AnswerTo::Other), Err(Malformed), "{bad}");
+        }
+    }
+
+    #[test]
+    fn last_words_say_so() {
+        for (came, are) in [
+            ("HTTP/1.1 408 Late\r\n\r\n", true),
+            ("HTTP/1.1 503 No\r\nConnection: close\r\n\r\n", true),
+            ("HTTP/1.0 400 Bad\r\n\r\n", true),
+            ("HTTP/1.1 40", true),
+            ("HT", true),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false),
+            ("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false),
+            ("more", false),
+            ("HTTP/2", false),
+        ] {
+            assert_eq!(are_last_words(came.as_bytes()), are, "{came}");
         }
     }
 }

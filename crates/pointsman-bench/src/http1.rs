@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use pointsman_http::AnswerTo;
 
 use crate::connection::{Job, Turn};
-use crate::follow::{Answered, Follow, Malformed};
+use crate::follow::{Answered, Follow, Malformed, are_last_words};
 use crate::record::ErrorKind;
 
 /// What is under way on a connection. It is used again for the next one.
@@ -56,10 +56,10 @@ impl Http1 {
         while !bytes.is_empty() {
             let Some(job) = self.jobs.front_mut() else {
                 // The answer before was longer than it said: it is none. Where that one has been counted, what comes is;
-                // unless it begins like an answer, as a server's last words to who was idle for too long (408) do.
+                // unless it is a server's last words to who was idle for too long.
                 match turn.done.pop() {
                     Some((job, _)) => turn.failed.push((job, ErrorKind::Malformed)),
-                    None => turn.has_stray |= self.has_answered && !bytes.starts_with(b"HTTP/1."),
+                    None => turn.has_stray |= self.has_answered && !are_last_words(bytes),
                 }
                 return Err(Malformed);
             };

@@ -88,7 +88,8 @@ fn a_server_that_closes_and_does_not_say_so_keeps_nothing() {
 #[test]
 fn what_comes_behind_the_end_of_an_answer_is_malformed() {
     // At once, or when the answer has been counted: what a server says to who is idle is not meant.
-    for (behind, is_counted) in [("more", true), ("HTTP/1.1 408 Late\r\n\r\n", false)] {
+    let one_more = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    for (behind, is_counted) in [("more", true), (one_more, true), ("HTTP/1.1 408 Late\r\n\r\n", false)] {
         let longer = odd(move |mut socket, number, _| {
             socket.write_all(RIGHT)?;
             if number > 0 {
@@ -114,6 +115,20 @@ fn what_comes_behind_the_end_of_an_answer_is_malformed() {
     });
     let record = outcome(&of(at_once, Load::Closed { clients: 1 })).record;
     assert!(record.errors_of(ErrorKind::Malformed) > 5 && record.answered == 0, "{:?}", record.errors);
+}
+
+/// At once, and not when its time is over.
+#[test]
+fn an_upgrade_that_nobody_asked_for_and_a_status_that_is_none_are_malformed() {
+    let upgrade = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
+    for answer in [upgrade, "HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n"] {
+        let server = odd(move |mut socket, number, _| {
+            socket.write_all(if number == 0 { RIGHT } else { answer.as_bytes() }).map(|()| true)
+        });
+        let record = outcome(&of(server, Load::Closed { clients: 1 })).record;
+        assert!(record.errors_of(ErrorKind::Malformed) > 5, "{answer}: {:?}", record.errors);
+        assert_eq!(record.errors_of(ErrorKind::Malformed), record.failed(), "{answer}: {:?}", record.errors);
+    }
 }
 
 #[test]
