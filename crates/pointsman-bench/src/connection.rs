@@ -40,7 +40,7 @@ pub(crate) struct Job {
     pub(crate) client: Option<u32>,
     /// Which request it is.
     pub(crate) request: u32,
-    /// Which of its thread it is, from 1.
+    /// Which it is, from 1; of several threads each has every so manieth number.
     pub(crate) number: u64,
     /// Requests that are due with it on the same connection, itself among them, before each of them is a job of its own.
     pub(crate) pipeline: u32,

@@ -307,7 +307,9 @@ impl Worker {
                 true => first.request,
                 false => self.given.requests.draw_at(origin, &mut self.random) as u32,
             };
-            jobs.push(Job { request, number: self.begun, is_last: left == 0, ..first });
+            // Threads count in turns: no number is given twice, wherever they run.
+            let number = (self.begun - 1) * self.given.threads as u64 + self.given.index as u64 + 1;
+            jobs.push(Job { request, number, is_last: left == 0, ..first });
         }
     }
 

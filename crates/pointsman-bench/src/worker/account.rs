@@ -286,6 +286,22 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn no_number_is_given_twice_by_threads_of_a_plan() {
+        let mut numbers = Vec::new();
+        for index in 0..3 {
+            let mut worker = worker();
+            (worker.given.index, worker.given.threads) = (index, 3);
+            let mut jobs = Vec::new();
+            for pipeline in [1, 2, 1] {
+                worker.line_up(Job { pipeline, ..Job::new(0) }, 0, &mut jobs);
+            }
+            numbers.extend(jobs.iter().map(|job| job.number));
+        }
+        numbers.sort_unstable();
+        assert_eq!(numbers, Vec::from_iter(1..=12));
+    }
+
+    #[test]
     fn what_is_due_is_counted_in_its_tenth_of_a_second() {
         let mut worker = worker();
         for tenth in [0, 3, 3] {
