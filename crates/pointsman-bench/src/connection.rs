@@ -366,7 +366,7 @@ impl Connection {
                     return Ok(End::Ended);
                 }
                 Ok(count) => {
-                    if self.take(&scratch[..count], now_ns, turn)? == Said::Last {
+                    if self.take(&scratch[..count], now_ns, turn)? {
                         self.speech.end(turn);
                         return Ok(End::Ended);
                     }
@@ -382,17 +382,17 @@ impl Connection {
         Ok(End::Unread)
     }
 
-    fn take(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<Said, Trouble> {
+    /// Whether the server has said that no more comes: that is as good as the end of the connection, which need not come behind it.
+    fn take(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<bool, Trouble> {
         let Some(mut tls) = self.transport.tls.take() else {
-            return self.take_plain(bytes, now_ns, turn).map(|()| Said::More);
+            return self.take_plain(bytes, now_ns, turn).map(|()| false);
         };
-        let outcome = self.take_tls(&mut tls, bytes, now_ns, turn);
+        let is_last = self.take_tls(&mut tls, bytes, now_ns, turn);
         self.transport.tls = Some(tls);
-        let said = outcome?;
         // A handshake goes on with what we have to say. Who has said its last need not hear it.
-        match self.transport.flush() {
-            Err(error) if said == Said::More => Err(error.into()),
-            Ok(()) | Err(_) => Ok(said),
+        match (is_last?, self.transport.flush()) {
+            (false, Err(error)) => Err(error.into()),
+            (is_last, _) => Ok(is_last),
         }
     }
 
@@ -402,7 +402,7 @@ impl Connection {
         mut bytes: &[u8],
         now_ns: u64,
         turn: &mut Turn,
-    ) -> Result<Said, Trouble> {
+    ) -> Result<bool, Trouble> {
         use std::io::BufRead;
         while !bytes.is_empty() {
             tls.read_tls(&mut bytes)?;
@@ -426,10 +426,10 @@ impl Connection {
             }
             if state.peer_has_closed() {
                 // What is behind its farewell is nothing (RFC 8446 section 6.1), and the library takes none of it.
-                return Ok(Said::Last);
+                return Ok(true);
             }
         }
-        Ok(Said::More)
+        Ok(false)
     }
 
     fn take_plain(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Trouble> {
@@ -461,15 +461,6 @@ fn is_unasked(error: &rustls::Error) -> bool {
                 PeerMisbehaved::SelectedUnofferedPsk | PeerMisbehaved::UnsolicitedServerHelloExtension
             )
     )
-}
-
-/// What a server has said of what it goes on to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    /// Nothing.
-    More,
-    /// That there is no more, by the farewell of TLS: as good as the end of the connection, which need not come behind it.
-    Last,
 }
 
 enum Trouble {
