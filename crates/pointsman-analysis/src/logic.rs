@@ -13,6 +13,7 @@ mod given;
 mod lemmas;
 mod meetings;
 mod misses;
+mod odd_names;
 mod onward;
 mod pairs;
 mod proofs;

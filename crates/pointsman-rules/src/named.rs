@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Block, Effect, Exit, Field, HeaderEdit, Piece, Program, Side, Stickiness, Template, Terminal, pace,
+    Block, Effect, Exit, Field, HeaderEdit, Piece, Program, Rule, Side, Stickiness, Template, Terminal, pace,
 };
 
 /// The headers of requests that a rule set names, in lower case.
@@ -19,16 +19,34 @@ impl Program {
     /// The headers of requests that the rules read or change.
     pub fn named_headers(&self) -> NamedHeaders<'_> {
         let mut named = NamedHeaders::default();
-        for rule in pace::each(self.rules.iter().chain(&self.fallback)) {
-            rule.condition.each_test(&mut |test| named.field(&test.field));
-            named.block(&rule.then);
-            named.block(&rule.otherwise);
-        }
+        pace::each(self.rules.iter().chain(&self.fallback)).for_each(|rule| named.rule(rule));
+        named
+    }
+}
+
+impl Rule {
+    /// The same of one rule.
+    pub fn named_headers(&self) -> NamedHeaders<'_> {
+        let mut named = NamedHeaders::default();
+        named.rule(self);
         named
     }
 }
 
 impl<'p> NamedHeaders<'p> {
+    /// All of them.
+    pub fn all(self) -> BTreeSet<&'p str> {
+        let NamedHeaders { mut read, changed } = self;
+        read.extend(changed);
+        read
+    }
+
+    fn rule(&mut self, rule: &'p Rule) {
+        rule.condition.each_test(&mut |test| self.field(&test.field));
+        self.block(&rule.then);
+        self.block(&rule.otherwise);
+    }
+
     fn block(&mut self, block: &'p Block) {
         for effect in &block.effects {
             if let Effect::Header { side: Side::Request, name, .. } = effect {

@@ -60,7 +60,7 @@ pub struct XmlName {
 }
 
 /// One step into a JSON document.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JsonStep {
     /// `.name`, `["name"]`
     Member(Box<str>),

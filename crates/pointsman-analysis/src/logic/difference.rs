@@ -12,7 +12,7 @@ mod effects;
 mod ends;
 mod settling;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
@@ -25,6 +25,7 @@ use self::candidates::{Candidates, Pair};
 use self::ends::{End, Ends};
 use self::settling::Verdict;
 use super::doubt::Doubt;
+use super::odd_names;
 use super::question::Analyst;
 use super::states::States;
 use crate::Effort;
@@ -100,9 +101,12 @@ pub struct Differences {
     /// Whether what stands in a body of no media type that is read is unknown in one of them, and absent in the other. Of
     /// such requests nothing is said here, and nothing is proved to be equal.
     pub reads_otherwise: bool,
-    /// Whether a body may be looked into by one of them and not by the other: where it is malformed, that one refuses what
-    /// both decide alike.
+    /// Whether a body may be looked into by one of them and not by the other, or not as far, or for other members that may
+    /// stand there once: where it is malformed, one of them refuses what both decide alike.
     pub checks_otherwise: bool,
+    /// Whether a field with an odd name may be taken away by one of them and not by the other, since it reads like one that
+    /// only one of them names.
+    pub hides_otherwise: bool,
 }
 
 impl Differences {
@@ -115,7 +119,7 @@ impl Differences {
     /// Whether it is proved that every request is decided alike, if its body is well-formed.
     #[must_use]
     pub fn decide_alike(&self) -> bool {
-        let is_settled = self.undecided_count == 0 && !self.reads_otherwise;
+        let is_settled = self.undecided_count == 0 && !self.reads_otherwise && !self.hides_otherwise;
         is_settled && self.groups_count == 0 && self.validate.is_none()
     }
 
@@ -136,7 +140,9 @@ pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effo
     let copied = copies::copied([old.program, new.program], setting);
     let analyst = Analyst::of_two(&joint, [old.program, new.program], setting, effort);
     let middle = analyst.across.as_ref().map(|across| across.middle());
-    let checks_otherwise = !middle.is_some_and(|middle| checking::look_alike(&joint, &analyst.walk, middle));
+    let programs = [old.program, new.program].map(|program| &**program);
+    let checks_otherwise =
+        !middle.is_some_and(|middle| checking::look_alike(&joint, programs, &analyst.walk, middle));
     let copied = copied.as_ref().and_then(|beside| beside.rules.get(joint.rules.len()));
     let copied = copied.map(|rule| &rule.condition);
     let mut found = match Comparison::new(&joint, [old, new], (copied, checks_otherwise), analyst) {
@@ -148,6 +154,8 @@ pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effo
     let looks_into_bodies = [old, new].iter().any(|side| !side.program.payloads.is_empty());
     found.validate = (before != now && looks_into_bodies).then_some((before, now));
     found.reads_otherwise = reads_otherwise(old.program, new.program);
+    let [before, now] = [old, new].map(|side| odd_names::likened(side.program, setting));
+    found.hides_otherwise = before != now;
     found
 }
 

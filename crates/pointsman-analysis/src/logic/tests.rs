@@ -4,6 +4,7 @@ mod about;
 mod arrivals;
 mod everyday;
 mod examples;
+pub(super) mod fates;
 mod handshakes;
 mod hidden;
 mod listeners;

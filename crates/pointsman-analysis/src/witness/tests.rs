@@ -7,13 +7,26 @@ use std::{env, fs};
 use std::sync::Arc;
 
 use pointsman_rules::{Cause, Condition, DecidedBy, Field, OwnedValue, Targets, Truths, compile};
-use pointsman_view::BodyPaths;
+use pointsman_view::{BodyPaths, Connection};
 
-use super::{Setting, realise, with_subject};
+use super::{Setting, Witness, realise, with_subject};
 use crate::Effort;
 use crate::wanted::{Sketch, Values};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/witness");
+
+impl Witness {
+    /// One that is written, and comes from nowhere in particular.
+    pub(crate) fn written(bytes: Vec<u8>) -> Witness {
+        let connection = Connection { src: None, dst: None, proxied: None, tls: None };
+        Witness { bytes, is_of_http2: false, rest: None, connection, proxy: None }
+    }
+
+    /// As it was written.
+    pub(crate) fn as_written(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 /// A field as rules spell it.
 fn field(spelling: &str) -> Field {

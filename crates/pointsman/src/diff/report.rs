@@ -83,7 +83,12 @@ impl Compared {
         }
         if found.checks_otherwise && found.decide_alike() {
             notes.push(
-                "they need not look into the same bodies: one that is malformed may be refused by one of them alone",
+                "they need not look into the same bodies, or as far, or for the same members of JSON: one that is malformed, or where a member stands twice, may be refused by one of them alone",
+            );
+        }
+        if found.hides_otherwise {
+            notes.push(
+                "not the same names of fields stand in them: a field with an odd name that reads like one of them may be taken away by one of them alone",
             );
         }
         let keeps_otherwise = setting.keeps_targets && kept_by(old.program) != kept_by(new.program);
@@ -288,6 +293,9 @@ impl Report {
         };
         let settings = self.settings.len();
         let validates = self.compared.iter().filter(|compared| compared.validate.is_some()).count();
+        if groups + unknown + settings + validates == 0 {
+            return format!("{verdict}: no way was found, and the notes say what may differ all the same");
+        }
         let counts = [
             (groups > 0 || validates + settings == 0).then(|| plural(groups, "way")),
             (settings > 0).then(|| plural(settings, "setting")),

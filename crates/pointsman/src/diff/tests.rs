@@ -39,6 +39,20 @@ fn equal_is_what_is_proved() {
     assert_eq!(said(rules, other).0, 0);
 }
 
+/// Where no request was found, and none is proved not to be, the notes say of which nothing is known.
+#[test]
+fn what_may_differ_all_the_same_is_named() {
+    let rules = "R0: if (host == \"x\") { routeTo(a); }\nR1: if (host == \"x\" && json.a == \"1\") { routeTo(b); }\n\
+                 R2: if (json.c == \"1\") { routeTo(c); }\n";
+    let (status, text, summary) = said(rules, &rules.replace("json.a", "json.b"));
+    assert_eq!(status, 3);
+    assert!(
+        text.starts_with("note: they need not look into the same bodies") && text.contains("stands twice"),
+        "{text}"
+    );
+    assert_eq!(summary, "not settled: no way was found, and the notes say what may differ all the same");
+}
+
 /// Two configurations with the same rules, which do not do the same with requests.
 #[test]
 fn settings_that_differ_are_shown() {

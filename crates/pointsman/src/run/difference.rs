@@ -113,7 +113,8 @@ impl Replaced {
             return;
         }
         let (ways, unknown) = (found.groups_count, found.undecided_count);
-        notice(&format!("rules differ listener={listener} ways={ways} unknown={unknown}"));
+        let differ = if found.are_some() || unknown > 0 { "differ" } else { "may differ" };
+        notice(&format!("rules {differ} listener={listener} ways={ways} unknown={unknown}"));
         let compared = Compared::new(listener.clone(), sides, setting, found, true, false);
         compared.briefly(NAMED_MAX).for_each(|line| notice(&line));
     }

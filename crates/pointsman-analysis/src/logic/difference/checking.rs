@@ -1,9 +1,9 @@
-//! Whether two programs look into the bodies of the same requests: a body that is looked into must be well-formed, whatever is
-//! decided by it.
+//! Whether two programs look into the bodies of the same requests, and as far: a body that is looked into must be well-formed,
+//! whatever is decided by it.
 
 use std::mem::{Discriminant, discriminant};
 
-use pointsman_rules::{Block, Condition, Field, Place, Program, Rule, pace};
+use pointsman_rules::{Block, Condition, Field, JsonStep, OnUnknown, Place, Program, Rule, pace};
 
 use super::alignment::shape;
 use crate::logic::states::States;
@@ -28,25 +28,55 @@ enum Asks {
 /// Whether it is seen that they do. The rules of the second stand behind those of the first, from `middle` on.
 ///
 /// They do where rule by rule, as far as any looks into a body, the same is asked of the head in the same order. What a rule
-/// asks of a value in the body may differ where the rules know one kind of body: it is looked into before the answer.
-pub(super) fn look_alike(joint: &Program, walk: &Walk, middle: u32) -> bool {
+/// asks of a value in the body may differ where the rules know one kind of body, which is looked into before the answer, and
+/// where both refuse what is wrong before the answer as they refuse what is wrong behind it. And in bodies of JSON the same
+/// members may stand there once only, whichever rule names them.
+pub(super) fn look_alike(joint: &Program, programs: [&Program; 2], walk: &Walk, middle: u32) -> bool {
     let kinds = joint.payloads.iter().map(|payload| &payload.place).filter(|place| **place != Place::Size);
     let mut kinds: Vec<_> = kinds.map(discriminant).collect();
     kinds.dedup();
     let Some(first) = kinds.first() else { return true };
-    let knows_one = kinds.iter().all(|kind| kind == first);
+    let [old, new] = programs.map(members);
+    if old != new {
+        return false;
+    }
+    let refuse_unknown = programs.iter().all(|program| program.on_unknown == OnUnknown::Reject);
+    let are_told_apart = !refuse_unknown || kinds.iter().any(|kind| kind != first);
     let end = u32::try_from(joint.rules.len()).unwrap_or(u32::MAX);
     let [old, new] = [0..middle, middle..end].map(|rules| {
         let first = rules.start;
         let looks = pace::each(rules).filter_map(|index| Some((index, joint.rules.get(index as usize)?)));
         let mut looks: Vec<_> = looks
-            .map(|(index, rule)| (Look::of(rule, index, first, walk, knows_one), looks_in(rule)))
+            .map(|(index, rule)| (Look::of(rule, index, first, walk, are_told_apart), looks_in(rule)))
             .collect();
         let count = looks.iter().rposition(|(_, looks_in)| *looks_in).map_or(0, |last| last + 1);
         looks.truncate(count);
         looks
     });
     old == new
+}
+
+/// The members of JSON objects that no body may have twice, as the longest paths to them: those of all objects on the way to what
+/// a rule names.
+fn members(program: &Program) -> Vec<&[JsonStep]> {
+    let paths = pace::each(&program.payloads).filter_map(|payload| match &payload.place {
+        Place::Json(steps) => {
+            let last = steps.iter().rposition(|step| matches!(step, JsonStep::Member(_)))?;
+            steps.get(..=last)
+        }
+        Place::Xml(_) | Place::Form(_) | Place::Size => None,
+    });
+    let mut paths: Vec<&[JsonStep]> = paths.collect();
+    pace::sort(&mut paths);
+    // What goes on from a path stands right behind it.
+    let mut members: Vec<&[JsonStep]> = Vec::with_capacity(paths.len());
+    for path in pace::each(paths) {
+        match members.last_mut() {
+            Some(last) if path.starts_with(last) => *last = path,
+            _ => members.push(path),
+        }
+    }
+    members
 }
 
 fn looks_in(rule: &Rule) -> bool {
@@ -63,8 +93,8 @@ fn names_body(condition: &Condition) -> bool {
 }
 
 impl Look {
-    fn of(rule: &Rule, index: u32, first: u32, walk: &Walk, knows_one: bool) -> Look {
-        let beside = if knows_one { Asks::beside(&rule.condition) } else { None };
+    fn of(rule: &Rule, index: u32, first: u32, walk: &Walk, are_told_apart: bool) -> Look {
+        let beside = if are_told_apart { None } else { Asks::beside(&rule.condition) };
         let steps = States::EACH.map(|on| match walk.step(index, on) {
             Step::Next => (0, 0),
             Step::Goto(to) => (1, to.saturating_sub(first)),

@@ -1,6 +1,7 @@
 //! Differences against what a look at every request says that the tests can tell apart.
 
 mod examples;
+mod fates;
 mod mutated;
 mod pairs;
 mod requests;
@@ -67,7 +68,7 @@ fn side(program: &Arc<Program>) -> RuleSide<'_> {
 }
 
 /// What one program says of a request: who decides, and all that is decided.
-fn decided<S: Subject + ?Sized>(program: &Program, subject: &S) -> (Decider, String) {
+pub(in crate::logic) fn decided<S: Subject + ?Sized>(program: &Program, subject: &S) -> (Decider, String) {
     let decision = program.decide_plainly(subject);
     let outcome = match decision.outcome {
         Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {

@@ -4,7 +4,7 @@ use pointsman_rules::{Program, RuleIndex, Validate};
 
 use super::{RuleSide, program, side};
 use crate::logic::difference::{Decider, Differences, Holds, Undecided, differences};
-use crate::{Effort, Setting};
+use crate::{Effort, OddFields, Setting};
 
 const EFFORT: u64 = 50_000_000;
 
@@ -266,7 +266,9 @@ fn bodies_that_are_wrong_behind_what_decides() {
     let of = |validate: &str| {
         let rule = |label: &str, field: &str| {
             let rule = format!("{label}: if ({field} exists) {{ routeTo(a); }} else {{ routeTo(a); }}\n");
-            program(&format!("validate {validate};\n{rule}"))
+            // No member may stand there twice for one of them alone.
+            let both = "if (json.a exists && json.b exists) { routeTo(a); }\n";
+            program(&format!("validate {validate};\n{rule}{both}"))
         };
         let (old, new) = (rule("A", "json.a"), rule("B", "json.b"));
         let found = differences(side(&old), side(&new), &Setting::default(), Effort::new(EFFORT));
@@ -303,4 +305,59 @@ fn bodies_that_one_of_them_need_not_look_into() {
     let beside = |test: &str| format!("if (path == \"/b\" && {test}) {{ routeTo(a); }}\n");
     assert!(of(&beside("json.a > 5"), &beside("json.a in (5..1e9999)").replace("in (5..1e9999)", "> 5.0")));
     assert!(!of(&beside("json.a > 5"), "if (json.a > 5 && path in [\"/b\"]) { routeTo(a); }\n"));
+}
+
+/// Which members may stand once only is settled by all rules, those that nothing comes to among them.
+#[test]
+fn members_that_one_of_them_alone_names() {
+    let equal = |rules: &str, was: &str, becomes: &str| {
+        let [old, new] = [rules.to_owned(), rules.replace(was, becomes)].map(|rules| program(&rules));
+        let found = differences(side(&old), side(&new), &Setting::default(), Effort::new(EFFORT));
+        assert!(found.decide_alike(), "{rules}{becomes}: {found:?}");
+        found.are_none()
+    };
+    let dead = "R0: if (host == \"x\") { routeTo(a); }\nR1: if (host == \"x\" && json.a == \"1\") { routeTo(b); }\n\
+                R2: if (json.c == \"1\") { routeTo(c); }\n";
+    assert!(!equal(dead, "json.a", "json.b"));
+    assert!(!equal(dead, "json.a", "json.a.b"));
+    assert!(!equal(dead, "json.a", "json.c"));
+    let dead = &dead.replace("json.c", "json.a.b[0].c");
+    assert!(!equal(dead, "json.a == \"1\"", "json.b == \"1\""));
+    assert!(equal(dead, "json.a == \"1\"", "json.a.b == \"1\""));
+    assert!(equal(dead, "json.a == \"1\"", "json.a.b[7] == \"1\""));
+    assert!(!equal(dead, "json.a == \"1\"", "json.a.b[7].c == \"1\""));
+}
+
+/// Where what is unknown is no refusal, a body is let pass that is wrong before what decides, and none that is wrong behind it.
+#[test]
+fn bodies_that_are_wrong_before_what_decides() {
+    let of = |policy: &str| {
+        let rules = |first, second| {
+            let rule = |field| format!("if (json.{field} == \"1\") {{ routeTo(d); }}\n");
+            program(&format!("{policy}\n{}{}else: routeTo(d);\n", rule(first), rule(second)))
+        };
+        let (old, new) = (rules("a", "b"), rules("b", "a"));
+        let of = |old, new| differences(side(old), side(new), &Setting::default(), Effort::new(EFFORT));
+        assert!(of(&old, &old).are_none());
+        of(&old, &new).are_none()
+    };
+    assert!(!of("on_unknown skip;"));
+    assert!(!of("on_unknown routeTo(d);"));
+}
+
+/// A field with an odd name is taken away where it reads like one that is named.
+#[test]
+fn fields_that_read_like_one_that_is_named() {
+    let of = |setting: &Setting, old: &str, new: &str| {
+        let rules = |name: &str| {
+            let rule = format!("R1: if (path == \"/a\" && header[\"{name}\"] == \"1\") {{ routeTo(b); }}\n");
+            program(&format!("R0: if (path == \"/a\") {{ routeTo(a); }}\n{rule}else: routeTo(d);\n"))
+        };
+        let (old, new) = (rules(old), rules(new));
+        differences(side(&old), side(&new), setting, Effort::new(EFFORT)).decide_alike()
+    };
+    let keep = Setting { odd_fields: OddFields::Keep(vec!["x-b".into()]), ..Setting::default() };
+    assert!(!of(&keep, "x-a", "x-b"));
+    assert!(of(&keep, "xa", "xb"));
+    assert!(of(&Setting::default(), "x-a", "x-b"));
 }
