@@ -1,9 +1,9 @@
 //! Fields with odd names, where they stay but for those that read like one that the rules name: which of them rules and servers
 //! see hangs on all rules together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pointsman_rules::Program;
+use pointsman_rules::{Program, pace};
 
 use crate::{OddFields, Setting};
 
@@ -15,6 +15,25 @@ pub(super) fn likened<'p>(program: &'p Program, setting: &Setting) -> BTreeSet<&
     }
     let named = program.named_headers().all();
     named.into_iter().filter(|name| may_be_likened(name)).collect()
+}
+
+/// The rules that alone name such a name.
+pub(super) fn sole_namers(program: &Program, setting: &Setting) -> BTreeSet<u32> {
+    if !matches!(setting.odd_fields, OddFields::Keep(_)) {
+        return BTreeSet::new();
+    }
+    let mut namers: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for (index, rule) in (0..).zip(pace::each(program.rules.iter().chain(&program.fallback))) {
+        let named = rule.named_headers().all();
+        for name in named.into_iter().filter(|name| may_be_likened(name)) {
+            namers.entry(name).or_default().push(index);
+        }
+    }
+    let alone = namers.into_values().filter_map(|rules| match rules.as_slice() {
+        [alone] => Some(*alone),
+        _ => None,
+    });
+    alone.collect()
 }
 
 /// Whether something stands in a name that is neither a letter nor a digit.

@@ -1,12 +1,17 @@
 //! Rules that could as well not be there.
+//!
+//! What a rule takes, others may take to the same end, and without it something may become of a request all the same, or of another
+//! one: where a body is looked into, or a field taken away, because of all rules together. So it is asked for that, too.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use pointsman_rules::{Block, Exit, Field, Rule, Terminal};
+use pointsman_rules::{Block, Condition, Exit, Field, Place, Rule, Terminal};
 
 use super::doubt::Doubt;
 use super::findings::{Code, Report};
 use super::meetings::{LOOKED_AT_MAX, Meetings};
+use super::odd_names;
 use super::question::{Answer, Question, Way};
 use super::rooms::{Rooms, Standing, rule_may_end_unknown};
 use super::states::States;
@@ -22,6 +27,8 @@ struct Behind<'k, 'p> {
     on_false: Vec<u32>,
     /// How many rules may still be looked at.
     looks: usize,
+    /// Those without which a field with an odd name may stay that is taken away with them.
+    hiding: BTreeSet<u32>,
 }
 
 /// Whether a rule changes anything.
@@ -32,8 +39,13 @@ enum Change {
     Unknown(Doubt),
 }
 
-fn looks_into_bodies(rule: &Rule) -> bool {
+fn names_bodies(rule: &Rule) -> bool {
     rule.condition.any_test(&|test| matches!(test.field, Field::Payload(_)))
+}
+
+/// Whether a body must be well-formed for a condition to be settled.
+fn looks_into_bodies(condition: &Condition) -> bool {
+    condition.any_test(&|test| matches!(&test.field, Field::Payload(payload) if payload.place != Place::Size))
 }
 
 impl<'p> Report<'p> {
@@ -49,6 +61,7 @@ impl<'p> Report<'p> {
             on_unknown: Meetings::new(deciding(States::UNKNOWN), &not_false),
             on_false: deciding(States::FALSE),
             looks: LOOKED_AT_MAX,
+            hiding: odd_names::sole_namers(self.program, self.analyst.setting()),
         };
         for index in live {
             let Some(own) = rooms.get(*index as usize) else { continue };
@@ -78,7 +91,10 @@ impl<'p> Report<'p> {
         let rule = self.program.rules.get(index as usize);
         let Some(terminal) = rule.and_then(plain_end) else { return Change::Something };
         // Without it bodies may be read, or checked, otherwise, whatever is decided.
-        if rule.is_some_and(looks_into_bodies) {
+        if rule.is_some_and(names_bodies) || self.refuses_by_bodies(index, terminal) {
+            return Change::Something;
+        }
+        if behind.hiding.contains(&index) {
             return Change::Something;
         }
         if self.onward.ends_otherwise(index) {
@@ -123,15 +139,28 @@ impl<'p> Report<'p> {
         in_doubt.map_or(Change::Nothing(takers), Change::Unknown)
     }
 
+    /// Whether a rule jumps to this one to refuse something: by that it is known which bodies refuse, and how bodies of no known
+    /// media type are read.
+    fn refuses_by_bodies(&self, index: u32, terminal: &Terminal) -> bool {
+        let goes_on = matches!(terminal, Terminal::RouteTo { .. } | Terminal::Split(_));
+        !goes_on && !self.program.payloads.is_empty() && self.analyst.walk.is_target(index)
+    }
+
     /// Whether a rule does more than to let requests go on, where its condition comes to one of [`States::EACH`].
     pub(super) fn acts(&self, index: u32, on: States) -> bool {
         match self.analyst.walk.block(self.program, index, on) {
             Some(block) => !block.effects.is_empty() || matches!(block.exit, Exit::Terminal(_)),
             None => {
-                self.analyst.walk.step(index, on) == Step::Decides
-                    && rule_may_end_unknown(self.program, index)
+                let decides = self.analyst.walk.step(index, on) == Step::Decides;
+                (decides || self.looks_on(index)) && rule_may_end_unknown(self.program, index)
             }
         }
+    }
+
+    /// Whether a rule looks into bodies and lets go on what ends unknown: where all it asks of a body is not known, the body is
+    /// looked into, and refused behind the decision where it is wrong.
+    fn looks_on(&self, index: u32) -> bool {
+        self.program.rules.get(index as usize).is_some_and(|rule| looks_into_bodies(&rule.condition))
     }
 
     /// In which states a rule does something else than to end so.
@@ -140,7 +169,7 @@ impl<'p> Report<'p> {
             Some(block) => {
                 !block.effects.is_empty() || matches!(&block.exit, Exit::Terminal(end) if end != terminal)
             }
-            None => self.analyst.walk.step(index, *on) == Step::Decides,
+            None => self.analyst.walk.step(index, *on) == Step::Decides || self.looks_on(index),
         };
         States::EACH.into_iter().filter(differs).fold(States::NONE, States::or)
     }

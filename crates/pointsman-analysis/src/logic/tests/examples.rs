@@ -2,7 +2,7 @@
 
 use super::super::{Code, Doubt, Finding, findings};
 use super::{program, with_reasons};
-use crate::{ClientCertificates, Effort, ProxyHeader, Setting};
+use crate::{ClientCertificates, Effort, OddFields, ProxyHeader, Setting};
 use pointsman_rules::Severity;
 
 const EFFORT: u64 = 50_000_000;
@@ -83,6 +83,57 @@ fn pairs_of_rules() {
         r#"R1: if (path == "/a") { routeTo(a); } R2: if (path under "/a") { routeTo(a); }"#,
         &["redundant R1 by R2"],
     );
+}
+
+/// A rule may do nothing for what is decided, and all the same keep bodies from being looked into, or say how they are read.
+#[test]
+fn rules_that_bodies_hang_on() {
+    let before = |last: &str| {
+        format!(
+            r#"on_unknown skip; R1: if (path == "/a") {{ BLOCK }} R2: if ({last}) {{ BLOCK }} R3: if (path under "/a") {{ BLOCK }}"#
+        )
+        .replace("BLOCK", "routeTo(web);")
+    };
+    check(&before(r#"json.x == "1""#), &[]);
+    check(&before(r#"host == "b" && xml.x == "1""#), &[]);
+    // It is decided without the body, and nothing but its length is asked for.
+    check(&before(r#"path == "/a" || json.x == "1""#), &["redundant R1 by R2"]);
+    check(&before(r#"path == "/b" && json.x == "1""#), &["redundant R1 by R3"]);
+    check(&before("body.size > 5"), &["redundant R1 by R3"]);
+    // What the first refuses by is read otherwise for that.
+    let jumps = |field: &str| {
+        format!(
+            r#"R0: if ({field} == "1") {{ goto R1; }} R1: if (path == "/a") {{ reject(403); }}
+               R2: if (path == "/b") {{ routeTo(b); }} R3: if (path under "/a") {{ reject(403); }}"#
+        )
+    };
+    check(&jumps("host"), &["redundant R1 by R3"]);
+    check(&jumps("json.x"), &[]);
+}
+
+/// A rule may alone name what odd names are likened to.
+#[test]
+fn rules_that_odd_names_hang_on() {
+    let redundant = |rules: &str, odd_fields: &OddFields| {
+        let program = program(rules);
+        let setting = Setting { odd_fields: odd_fields.clone(), ..Setting::default() };
+        let found = findings(&program, &setting, Effort::new(EFFORT));
+        let redundant = found.iter().filter(|finding| finding.code == Code::Redundant);
+        redundant.map(|finding| finding.rule.0).collect::<Vec<_>>()
+    };
+    let both = r#"R1: if (header["x-a"] == "1") { routeTo(d); } R2: if (header["x_a"] == "1") { routeTo(c); } else: routeTo(d);"#;
+    let names = || vec!["x-a".into(), "x_a".into()];
+    let none: Vec<u32> = Vec::new();
+    assert_eq!(redundant(both, &OddFields::Keep(names())), none);
+    assert_eq!(redundant(both, &OddFields::Drop), [0]);
+    let again = both.replace(r#"header["x_a"]"#, r#"path == "/a" && header["x-a"]"#);
+    assert_eq!(
+        redundant(&again, &OddFields::Keep(vec!["x-a".into()])),
+        none,
+        "it takes what the second would"
+    );
+    let again = again.replace("routeTo(c)", "routeTo(d)");
+    assert_eq!(redundant(&again, &OddFields::Keep(vec!["x-a".into()])), [0]);
 }
 
 /// No body may be so deep as these paths lead: no request is made of them, however long that would take.

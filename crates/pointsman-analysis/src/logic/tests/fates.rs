@@ -4,15 +4,17 @@
 use std::sync::{Arc, LazyLock};
 
 use pointsman_http::{OddNames, RequestHead};
-use pointsman_rules::Program;
+use pointsman_rules::{Program, Targets, compile};
 use pointsman_view::BodyPaths;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::super::difference::tests::decided;
+use super::super::{Code, findings};
+use super::program;
 use crate::witness::{Witness, with_subject};
-use crate::{OddFields, Setting, Spoilt};
+use crate::{Effort, OddFields, Setting, Spoilt};
 
 /// What is asked of a request in the generated rules.
 pub(in crate::logic) const TESTS: &[&str] = &[
@@ -142,4 +144,26 @@ pub(in crate::logic) fn without(source: &str, rule: u32) -> String {
     let label = format!("R{rule}:");
     let lines = source.lines().filter(|line| !line.starts_with(&label));
     lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn check_redundant(source: &str, keeps: bool) -> Result<(), TestCaseError> {
+    let whole = program(source);
+    let setting = if keeps { keeping(&whole) } else { Setting::default() };
+    let found = findings(&whole, &setting, Effort::new(10_000_000));
+    for finding in found.iter().filter(|finding| finding.code == Code::Redundant) {
+        let rest = without(source, finding.rule.0);
+        let rest = Arc::new(compile(&rest, &Targets::Any).expect("rules").program);
+        for request in REQUESTS.iter() {
+            let (one, other) = (fate(&whole, request, keeps), fate(&rest, request, keeps));
+            prop_assert_eq!(one, other, "{}{}\n{}", source, finding.message, request);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn without_a_redundant_rule_the_same_becomes_of_every_request(source in sources(), keeps in any::<bool>()) {
+        check_redundant(&source, keeps)?;
+    }
 }
