@@ -66,7 +66,8 @@ impl<'p> Report<'p> {
         let mut met = about.clone();
         for index in about {
             let (rule, own) = (self.program.rules.get(*index as usize), rooms.get(*index as usize));
-            let (Some(rule), Some(own)) = (rule, own) else { continue };
+            // The last block takes what comes, whatever that is.
+            let (Some(rule), Some(own)) = (rule, own) else { return everyone.collect() };
             // What it sends there would not come to what stands there, whatever these ask for themselves.
             for block in [&rule.then, &rule.otherwise] {
                 if let Exit::Goto(to) = block.exit {

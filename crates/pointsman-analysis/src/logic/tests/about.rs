@@ -22,7 +22,7 @@ proptest! {
     #[test]
     fn findings_about_a_rule_are_those_of_all(source in sources(), of in any::<prop::sample::Index>()) {
         let program = program(&source);
-        let of = of.index(program.rules.len()) as u32;
+        let of = of.index(program.rules.len() + program.fallback.iter().len()) as u32;
         let all = findings(&program, &Setting::default(), Effort::new(10_000_000));
         let found = findings_about(&program, &[RuleIndex(of)], &Setting::default(), Effort::new(10_000_000));
         prop_assert_eq!(of_rule(&found, of), of_rule(&all, of), "{} {:#?} {:#?}", source, found, all);
@@ -109,6 +109,14 @@ fn the_last_block_is_a_rule_too() {
     let found = findings_about(&program, &[RuleIndex(2)], &Setting::default(), Effort::new(1_000_000));
     let found: Vec<_> = found.iter().map(|finding| (finding.code, finding.rule.0)).collect();
     assert_eq!(found, [(Code::Unreachable, 2)]);
+}
+
+/// It is said of others because of it, too.
+#[test]
+fn the_last_block_takes_the_place_of_rules() {
+    let source =
+        "R0: if (path == \"/a\") { routeTo(x); }\nR1: if (path == \"/b\") { routeTo(y); }\nelse: routeTo(x);";
+    check(source, 2, &[(Code::Redundant, 0)]);
 }
 
 /// What there was no time for is owned up to, whatever rule it is about.
