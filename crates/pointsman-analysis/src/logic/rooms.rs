@@ -3,6 +3,10 @@
 //! Where a test speaks of one value, it leaves intervals: of numbers, of addresses, of texts in the order of their bytes,
 //! of texts read backwards, and of paths piece by piece. What it leaves may be more than it says, never less. Capitals count as small letters.
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -17,6 +21,12 @@ const CROSSED_MAX: usize = 1024;
 
 /// Members of a named list that have an interval each.
 const LISTED_MAX: usize = 256;
+
+/// Looking at one test takes about so many steps.
+const TEST_STEPS: usize = 4;
+
+/// So many pairs of intervals are looked at in a step.
+const PAIRS_A_STEP: usize = 4;
 
 /// In what order the intervals are, and of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,30 +191,36 @@ pub(super) enum Standing {
 pub(super) struct Rooms<'p>(Vec<(Axis<'p>, Room)>);
 
 impl<'p> Rooms<'p> {
+    /// Where there is no effort left for more, less is known: everything may be left.
     pub(super) fn of(condition: &'p Condition, standing: Standing, analyst: &mut Analyst<'p>) -> Rooms<'p> {
         match condition {
             Condition::Test(test) if standing == Standing::NotFalse && may_end_unknown(test) => {
                 Rooms::default()
             }
+            Condition::Test(_) if !analyst.take(TEST_STEPS) => Rooms::default(),
             Condition::Test(test) => Rooms::of_test(test, analyst),
             Condition::And(parts) => {
-                let mut all = Rooms::default();
+                let mut all = Gathered::default();
                 for part in parts {
-                    all.narrow(Rooms::of(part, standing, analyst));
+                    if analyst.is_used_up() {
+                        break;
+                    }
+                    let part = Rooms::of(part, standing, analyst);
+                    let pairs = all.narrow(part);
+                    analyst.take(pairs / PAIRS_A_STEP);
                 }
-                all
+                all.whole()
             }
             // One of the parts is true, unless the whole may be unknown.
             Condition::Or(parts) if standing == Standing::True || !may_end_unknown_in(condition) => {
-                let mut any: Option<Rooms<'p>> = None;
+                let mut any = Gathered::default();
                 for part in parts {
-                    let part = Rooms::of(part, standing, analyst);
-                    match &mut any {
-                        None => any = Some(part),
-                        Some(any) => any.widen(&part),
+                    any.widen(Rooms::of(part, standing, analyst));
+                    if analyst.is_used_up() || any.knows_nothing() {
+                        return Rooms::default();
                     }
                 }
-                any.unwrap_or_default()
+                any.merged()
             }
             Condition::Always | Condition::Not(_) | Condition::Or(_) => Rooms::default(),
         }
@@ -228,23 +244,6 @@ impl<'p> Rooms<'p> {
         Rooms(rooms.collect())
     }
 
-    fn narrow(&mut self, other: Rooms<'p>) {
-        for (axis, room) in other.0 {
-            match self.0.iter_mut().find(|(known, _)| *known == axis) {
-                Some((_, known)) => *known = crossed(known, &room),
-                None => self.0.push((axis, room)),
-            }
-        }
-    }
-
-    fn widen(&mut self, other: &Rooms<'p>) {
-        self.0.retain_mut(|(axis, room)| {
-            let Some((_, more)) = other.0.iter().find(|(known, _)| known == axis) else { return false };
-            *room = sorted([room.as_slice(), more.as_slice()].concat());
-            true
-        });
-    }
-
     pub(super) fn each(&self) -> impl Iterator<Item = (Axis<'p>, &[Interval])> {
         self.0.iter().map(|(axis, room)| (*axis, room.as_slice()))
     }
@@ -254,6 +253,79 @@ impl<'p> Rooms<'p> {
         self.0.iter().all(|(axis, room)| {
             other.0.iter().filter(|(known, _)| known == axis).all(|(_, other)| touch(room, other))
         })
+    }
+}
+
+/// What the parts of a condition leave, axis by axis.
+#[derive(Default)]
+struct Gathered<'p> {
+    rooms: Vec<(Axis<'p>, Room)>,
+    /// Of how many parts each is.
+    counts: Vec<usize>,
+    places: HashMap<Axis<'p>, usize>,
+    parts: usize,
+    /// How many of them all parts have.
+    of_all: usize,
+}
+
+impl<'p> Gathered<'p> {
+    /// There is one part more, and all are to be true. How many pairs of intervals were looked at.
+    fn narrow(&mut self, part: Rooms<'p>) -> usize {
+        let mut pairs = 0;
+        for (axis, room) in part.0 {
+            match self.places.get(&axis).and_then(|place| self.rooms.get_mut(*place)) {
+                Some((_, known)) => {
+                    pairs += known.len().saturating_mul(room.len()).min(CROSSED_MAX);
+                    *known = crossed(known, &room);
+                }
+                None => self.add(axis, room),
+            }
+        }
+        pairs
+    }
+
+    /// There is one part more, and one of them is to be true. What they leave is put in order behind the last.
+    fn widen(&mut self, part: Rooms<'p>) {
+        self.of_all = 0;
+        for (axis, mut room) in part.0 {
+            let place = self.places.get(&axis).copied();
+            let known =
+                place.and_then(|place| Some((self.rooms.get_mut(place)?, self.counts.get_mut(place)?)));
+            match known {
+                Some(((_, known), count)) if *count == self.parts => {
+                    known.append(&mut room);
+                    *count += 1;
+                    self.of_all += 1;
+                }
+                None if self.parts == 0 => {
+                    self.add(axis, room);
+                    self.of_all += 1;
+                }
+                Some(_) | None => {}
+            }
+        }
+        self.parts += 1;
+    }
+
+    fn add(&mut self, axis: Axis<'p>, room: Room) {
+        self.places.insert(axis, self.rooms.len());
+        self.rooms.push((axis, room));
+        self.counts.push(1);
+    }
+
+    /// Whether no axis is in all parts that there have been.
+    fn knows_nothing(&self) -> bool {
+        self.of_all == 0
+    }
+
+    fn whole(self) -> Rooms<'p> {
+        Rooms(self.rooms)
+    }
+
+    /// Of the axes that all parts have, all that one of them leaves.
+    fn merged(self) -> Rooms<'p> {
+        let of_all = self.rooms.into_iter().zip(self.counts).filter(|(_, count)| *count == self.parts);
+        Rooms(of_all.map(|((axis, room), _)| (axis, sorted(room))).collect())
     }
 }
 
