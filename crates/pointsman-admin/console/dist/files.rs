@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-ClUPNzUB.js",
+        path: "assets/index-lS-HwFIk.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-ClUPNzUB.js"),
-        gzip: include_bytes!("assets/index-ClUPNzUB.js.gz"),
-        brotli: include_bytes!("assets/index-ClUPNzUB.js.br"),
+        plain: include_bytes!("assets/index-lS-HwFIk.js"),
+        gzip: include_bytes!("assets/index-lS-HwFIk.js.gz"),
+        brotli: include_bytes!("assets/index-lS-HwFIk.js.br"),
     },
     File {
-        path: "assets/page-fic9UqBm.js",
+        path: "assets/page-DiMeaqu-.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-fic9UqBm.js"),
-        gzip: include_bytes!("assets/page-fic9UqBm.js.gz"),
-        brotli: include_bytes!("assets/page-fic9UqBm.js.br"),
+        plain: include_bytes!("assets/page-DiMeaqu-.js"),
+        gzip: include_bytes!("assets/page-DiMeaqu-.js.gz"),
+        brotli: include_bytes!("assets/page-DiMeaqu-.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",
