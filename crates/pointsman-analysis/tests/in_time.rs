@@ -37,6 +37,11 @@ fn said(found: &[Finding]) -> BTreeSet<(Code, u32)> {
     found.iter().map(|finding| (finding.code, finding.rule.0)).collect()
 }
 
+/// All that a finding names.
+fn rules(finding: &Finding) -> BTreeSet<u32> {
+    finding.others.iter().chain([&finding.rule]).map(|rule| rule.0).collect()
+}
+
 /// Nothing is said that is not so with all the time there is, and where something is left out it is said that the time was
 /// over. How often it was looked at the clock.
 fn check(name: &str, program: &Arc<Program>) -> u64 {
@@ -49,10 +54,24 @@ fn check(name: &str, program: &Arc<Program>) -> u64 {
     for strikes_at in (0..looks).step_by(usize::try_from(looks / MOMENTS).unwrap_or(0).max(1)) {
         let found = findings(program, &setting, Clock::new().effort(strikes_at));
         let is_late = |finding: &Finding| finding.doubts.iter().any(|doubt| doubt.doubt == Doubt::Time);
-        assert!(found.iter().any(is_late), "{name} at {strikes_at} of {looks}: no word of the time");
+        // The last that is looked at may make no difference.
+        let is_whole = said(&found) == whole;
+        assert!(
+            is_whole || found.iter().any(is_late),
+            "{name} at {strikes_at} of {looks}: no word of the time"
+        );
         let known = found.iter().filter(|finding| finding.code != Code::Unknown);
-        let known = said(&known.cloned().collect::<Vec<_>>());
+        // Conflicts of which fewer are known are told by other rules of theirs.
+        let (conflicts, known): (Vec<_>, Vec<_>) =
+            known.cloned().partition(|finding| finding.code == Code::Conflict);
+        let known = said(&known);
         assert!(known.is_subset(&whole), "{name} at {strikes_at} of {looks}: {known:?} {whole:?}");
+        let is_known = |conflict: &Finding| {
+            all.iter()
+                .any(|other| other.code == Code::Conflict && !rules(other).is_disjoint(&rules(conflict)))
+        };
+        let news = conflicts.iter().find(|conflict| !is_known(conflict));
+        assert!(news.is_none(), "{name} at {strikes_at} of {looks}: {news:?}");
     }
     looks
 }

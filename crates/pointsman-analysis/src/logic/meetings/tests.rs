@@ -16,7 +16,7 @@ fn program(source: &str) -> Arc<Program> {
 fn with_rooms<T>(source: &str, see: impl FnOnce(&[Rooms<'_>]) -> T) -> T {
     let program = program(source);
     let setting = Setting::default();
-    let mut report = Report::new(&program, &setting, Effort::new(1000));
+    let mut report = Report::new(&program, &setting, Effort::new(100_000));
     see(&report.rooms(Standing::True))
 }
 
