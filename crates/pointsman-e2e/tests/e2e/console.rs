@@ -96,8 +96,10 @@ pub(crate) fn sign_in_well(browser: &mut Browser) {
 
 #[track_caller]
 fn click(browser: &mut Browser, selector: &str) {
-    browser.wait_until(&format!("!!document.querySelector({selector:?})"));
-    browser.evaluate(&format!("document.querySelector({selector:?}).click()"));
+    // At once: what is there may be drawn anew in the next moment.
+    browser.wait_until(&format!(
+        "(() => {{ const found = document.querySelector({selector:?}); found?.click(); return !!found; }})()"
+    ));
 }
 
 /// How many requests a second something has on the map, as it is written there.

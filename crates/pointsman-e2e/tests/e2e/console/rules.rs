@@ -54,8 +54,7 @@ pub(super) fn press_button(browser: &mut Browser, name: &str) {
     let button = format!(
         "[...document.querySelectorAll('main button')].find(button => !button.disabled && button.textContent === {name:?})"
     );
-    browser.wait_until(&format!("!!{button}"));
-    browser.evaluate(&format!("{button}.click()"));
+    browser.wait_until(&format!("(() => {{ const found = {button}; found?.click(); return !!found; }})()"));
 }
 
 fn fill(browser: &mut Browser, selector: &str, text: &str) {
