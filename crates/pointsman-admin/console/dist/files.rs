@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-lS-HwFIk.js",
+        path: "assets/index-leVBh8bH.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-lS-HwFIk.js"),
-        gzip: include_bytes!("assets/index-lS-HwFIk.js.gz"),
-        brotli: include_bytes!("assets/index-lS-HwFIk.js.br"),
+        plain: include_bytes!("assets/index-leVBh8bH.js"),
+        gzip: include_bytes!("assets/index-leVBh8bH.js.gz"),
+        brotli: include_bytes!("assets/index-leVBh8bH.js.br"),
     },
     File {
-        path: "assets/page-DiMeaqu-.js",
+        path: "assets/page-BzCc33vj.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-DiMeaqu-.js"),
-        gzip: include_bytes!("assets/page-DiMeaqu-.js.gz"),
-        brotli: include_bytes!("assets/page-DiMeaqu-.js.br"),
+        plain: include_bytes!("assets/page-BzCc33vj.js"),
+        gzip: include_bytes!("assets/page-BzCc33vj.js.gz"),
+        brotli: include_bytes!("assets/page-BzCc33vj.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",

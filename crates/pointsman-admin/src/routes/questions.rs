@@ -37,6 +37,8 @@ const FROM_VERSION: Parameter = Parameter {
 };
 const FROM_RULES: Parameter =
     Parameter { name: "from_of", kind: ParameterKind::Text, doc: "The same of the version `from`." };
+const NO_RULES_OR_AGAIN: (u16, &str) =
+    (409, "The listener has no rules, or the same `client` has asked again.");
 const TOO_MANY_ASK: (u16, &str) = (503, "Too many ask at a time, or there is no thread for it.");
 const NO_REQUEST: (u16, &str) =
     (422, "The rules are wrong (`findings` and `text` say where), or no such request comes to the listener.");
@@ -57,11 +59,7 @@ pub(super) const VALIDATE: Route = Route {
 pub(super) const CHECK: Route = Route {
     query: &[ABOUT, WITHIN_MS, CLIENT],
     body: Some(&RULES),
-    refusals: &[
-        NO_LISTENER,
-        (409, "The listener has no rules, or the same `client` has asked again."),
-        TOO_MANY_ASK,
-    ],
+    refusals: &[NO_LISTENER, NO_RULES_OR_AGAIN, TOO_MANY_ASK],
     ..change(
         "POST",
         "/api/v1/listeners/{name}/rules/check",
@@ -73,11 +71,7 @@ pub(super) const CHECK: Route = Route {
 
 pub(super) const CHECK_SERVED: Route = Route {
     query: &[WITHIN_MS, CLIENT],
-    refusals: &[
-        NO_LISTENER,
-        (409, "The listener has no rules, or the same `client` has asked again."),
-        TOO_MANY_ASK,
-    ],
+    refusals: &[NO_LISTENER, NO_RULES_OR_AGAIN, TOO_MANY_ASK],
     ..get(
         "/api/v1/listeners/{name}/rules/check",
         Call::Check,
@@ -89,12 +83,7 @@ pub(super) const CHECK_SERVED: Route = Route {
 pub(super) const EXPLAIN_OTHERS: Route = Route {
     query: &[CLIENT],
     body: Some(&QUESTION_OF_RULES),
-    refusals: &[
-        NO_LISTENER,
-        (409, "The listener has no rules, or the same `client` has asked again."),
-        NO_REQUEST,
-        TOO_MANY_ASK,
-    ],
+    refusals: &[NO_LISTENER, NO_RULES_OR_AGAIN, NO_REQUEST, TOO_MANY_ASK],
     ..change(
         "POST",
         "/api/v1/listeners/{name}/rules/explain",

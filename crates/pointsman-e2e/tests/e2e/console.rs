@@ -28,6 +28,14 @@ const RULES: &str = "api: if (path under \"/api\") { routeTo(fast); }\n\
 const TARGETS: [&str; 6] = ["/", "/cart", "/api/prices", "/", "/old/1", "/api/x"];
 const ENTER: (&str, u32) = ("Enter", 13);
 
+/// The console of a switch at one of its pages; nothing where there is no browser.
+fn open(admin: SocketAddr, page: &str) -> Option<Browser> {
+    let mut browser = Browser::start(1280, 900)?;
+    browser.visit(admin, &format!("/console/{page}"));
+    browser.wait_until("!!document.querySelector('.bar')");
+    Some(browser)
+}
+
 /// A switch before three servers.
 struct Shop {
     switch: Switch,
@@ -44,10 +52,7 @@ impl Shop {
 
     /// The console at one of its pages; nothing where there is no browser.
     fn open(&self, page: &str) -> Option<Browser> {
-        let mut browser = Browser::start(1280, 900)?;
-        browser.visit(self.switch.admin(), &format!("/console/{page}"));
-        browser.wait_until("!!document.querySelector('.bar')");
-        Some(browser)
+        open(self.switch.admin(), page)
     }
 
     fn traffic(&self) -> Traffic {

@@ -1,6 +1,7 @@
 // The page of a finding's code, as the reference has it: what it means, an example, and what to do.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Window } from "../window";
 
 // The folder is a link to that of the reference.
 const FOLDER = "../../findings/";
@@ -15,24 +16,17 @@ export const hasPage = (code: string) => addressOf(code) in PAGES;
 const addressOf = (code: string) => `${FOLDER}${code.replaceAll(" ", "-")}.md`;
 
 export function CodeDialog({ code, onDone }: { code: string; onDone: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
   const [shown, setShown] = useState(code);
-  useEffect(() => dialog.current?.showModal(), []);
   // Whoever follows a link begins at the top.
   useEffect(() => title.current?.focus(), [shown]);
   return (
-    <dialog ref={dialog} class="code" aria-labelledby="code-title" onClose={onDone}>
+    <Window name="code" onDone={onDone}>
       <h2 id="code-title" ref={title} tabIndex={-1}>
         <code>{shown}</code>
       </h2>
       <Markdown text={PAGES[addressOf(shown)] ?? ""} follow={setShown} />
-      <div class="buttons">
-        <button type="button" onClick={() => dialog.current?.close()}>
-          Close
-        </button>
-      </div>
-    </dialog>
+    </Window>
   );
 }
 

@@ -250,9 +250,9 @@ export class Desk {
   /** The configuration is another one: rules may name other things, and others may have them. */
   async learn(generation: number) {
     if (generation === this.#generation) return;
-    const isFirst = this.#generation === null;
+    const known = this.#generation;
     this.#generation = generation;
-    if (isFirst) return;
+    if (known === null) return;
     const { listener, rules_version } = this.rules;
     const { api } = this.session;
     try {
@@ -262,7 +262,7 @@ export class Desk {
       this.tell();
     } catch (error) {
       // The next look tries again.
-      this.#generation = Number.NaN;
+      this.#generation = known;
       this.session.refused(error as Error);
     }
   }

@@ -1,12 +1,13 @@
 // What has become of a server lately: how it stood, drawn along the time, and why it changed.
 
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import type { ServerInFull, State } from "../api";
 import { useEvery } from "../every";
 import { age } from "../figures";
 import { StateMark } from "../live/page";
 import { type Part, Parts } from "../parts";
 import type { Session } from "../session";
+import { Window } from "../window";
 import { pathOf } from "./page";
 
 const EVERY_MS = 2000;
@@ -22,10 +23,8 @@ const MOODS: Record<State, NonNullable<Part["mood"]>> = {
 
 export function HistoryDialog({ session, pool, server, onDone }: { session: Session; pool: string; server: string; onDone: () => void }) {
   const { api, refused } = session;
-  const dialog = useRef<HTMLDialogElement>(null);
   const [shown, setShown] = useState<ServerInFull | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const again = useCallback(
     async (isWanted: () => boolean) => {
       try {
@@ -43,19 +42,14 @@ export function HistoryDialog({ session, pool, server, onDone }: { session: Sess
   );
   useEvery(EVERY_MS, again);
   return (
-    <dialog ref={dialog} class="history" aria-labelledby="history-title" onClose={onDone}>
+    <Window name="history" onDone={onDone}>
       <h2 id="history-title">
         {pool}/{server}
       </h2>
       {trouble && <p class="said">{trouble}</p>}
       {!shown && !trouble && <p class="quiet">looking…</p>}
       {shown && <History server={shown} />}
-      <div class="buttons">
-        <button type="button" onClick={() => dialog.current?.close()}>
-          Close
-        </button>
-      </div>
-    </dialog>
+    </Window>
   );
 }
 

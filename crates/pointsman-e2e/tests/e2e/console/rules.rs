@@ -16,10 +16,16 @@ const FROZEN: &str = "document.querySelector('.editor').shadowRoot.querySelector
 
 /// The page with somebody who may change, and what is found of the rules that serve.
 pub(super) fn open(shop: &Shop) -> Option<Browser> {
-    let mut browser = shop.open("#/rules")?;
+    let mut browser = rules_of(&shop.switch)?;
+    wait_until_looked_at(&mut browser);
+    Some(browser)
+}
+
+/// The page with somebody who may change.
+pub(super) fn rules_of(switch: &Switch) -> Option<Browser> {
+    let mut browser = super::open(switch.admin(), "#/rules")?;
     browser.wait_until("!!document.querySelector('.editor')");
     sign_in_well(&mut browser);
-    wait_until_looked_at(&mut browser);
     Some(browser)
 }
 
@@ -63,6 +69,13 @@ fn fill(browser: &mut Browser, selector: &str, text: &str) {
     browser.type_text(text);
 }
 
+/// Somebody else publishes.
+pub(super) fn publish(switch: &Switch, text: &str, why: &str) {
+    let target = format!("/api/v1/listeners/shop/rules?why={why}");
+    let (answer, said) = switch.admin_ask("PUT", &target, "If-Match: *\r\n", text);
+    assert_eq!(answer.status(), 200, "{said}");
+}
+
 pub(super) fn served(switch: &Switch) -> Value {
     switch.admin_shows("/api/v1/listeners/shop/rules")
 }
@@ -100,9 +113,7 @@ fn a_conflict_is_underlined_with_its_witness() {
 #[test]
 fn a_code_has_its_page() {
     let shop = Shop::start();
-    let Some(mut browser) = shop.open("#/rules") else { return };
-    sign_in_well(&mut browser);
-    wait_until_looked_at(&mut browser);
+    let Some(mut browser) = open(&shop) else { return };
     line_first(&mut browser, POSTS);
     click(&mut browser, ".findings [data-code=conflict] .plain:has(code)");
     let read = |browser: &mut Browser, what: &str| {
@@ -365,11 +376,7 @@ fn others_publish_meanwhile() {
     let shop = Shop::start();
     let Some(mut browser) = open(&shop) else { return };
     let theirs = "api: if (path under \"/api\") { routeTo(standard); }\nelse: routeTo(standard);\n";
-    let publish = |text: &str, why: &str| {
-        let target = format!("/api/v1/listeners/shop/rules?why={why}");
-        let (answer, said) = shop.switch.admin_ask("PUT", &target, "If-Match: *\r\n", text);
-        assert_eq!(answer.status(), 200, "{said}");
-    };
+    let publish = |text: &str, why: &str| publish(&shop.switch, text, why);
     // Who has written nothing is shown what serves.
     publish(theirs, "first");
     browser

@@ -1,21 +1,12 @@
 //! The history of a server, the sticky table, classes of bandwidth, and certificates.
 
-use std::net::SocketAddr;
-
 use pointsman_e2e::{Authority, Origin, Setup, TlsClient, axe_script, sha256_hex};
 
 use super::pictures::check_access;
-use super::{Browser, Shop, click, sign_in_well};
+use super::rules::press_button;
+use super::{Browser, Shop, click, open, sign_in_well};
 use crate::servers_at_run_time::set;
 use crate::sticky_by_hand::{KEPT, begun, servers};
-
-/// A page of the console, with whoever may change it.
-fn open(admin: SocketAddr, page: &str) -> Option<Browser> {
-    let mut browser = Browser::start(1280, 900)?;
-    browser.visit(admin, &format!("/console/#/{page}"));
-    browser.wait_until("!!document.querySelector('.bar')");
-    Some(browser)
-}
 
 #[track_caller]
 fn check(browser: &mut Browser, page: &str, complaints: &[&str]) {
@@ -53,20 +44,13 @@ fn the_sticky_table_is_paged_and_forgotten() {
     let servers = servers();
     let (switch, _) = begun(2, &servers);
     (0..MORE).for_each(|number| drop(switch.get(&format!("/login/more{number}"))));
-    let Some(mut browser) = open(switch.admin(), "sticky") else { return };
+    let Some(mut browser) = open(switch.admin(), "#/sticky") else { return };
     let rows = "document.querySelectorAll('tr[data-client]').length";
     browser.wait_until(&format!("{rows} === 100"));
     assert_eq!(browser.evaluate("document.querySelectorAll('tr[data-client] button').length"), 0);
-    let press = |browser: &mut Browser, name: &str| {
-        let button = format!(
-            "[...document.querySelectorAll('main button')].find(button => button.textContent === {name:?})"
-        );
-        browser.wait_until(&format!("!!{button} && !{button}.disabled"));
-        browser.evaluate(&format!("{button}.click()"));
-    };
-    press(&mut browser, "Next");
+    press_button(&mut browser, "Next");
     browser.wait_until(&format!("{rows} === {}", KEPT + MORE - 100));
-    press(&mut browser, "Before");
+    press_button(&mut browser, "Before");
     browser.wait_until(&format!("{rows} === 100"));
     sign_in_well(&mut browser);
     let first = browser.evaluate("document.querySelector('tr[data-client]').dataset.client");
@@ -75,20 +59,20 @@ fn the_sticky_table_is_paged_and_forgotten() {
     browser.wait_until(&format!("!document.querySelector('[data-client=\"{first}\"]')"));
     let remembered = || switch.metric("pointsman_sticky_clients", &[]);
     assert_eq!(remembered(), (KEPT + MORE - 1) as f64);
-    press(&mut browser, "s1");
+    press_button(&mut browser, "s1");
     browser.wait_until(&format!(
         "{rows} > 0 && [...document.querySelectorAll('tr[data-client]')].every(row => row.cells[1].textContent === 's1')"
     ));
     let of_s1 = browser.evaluate(rows).as_f64().expect("a number");
-    press(&mut browser, "Forget all of standard/s1…");
+    press_button(&mut browser, "Forget all of standard/s1…");
     assert_eq!(remembered(), (KEPT + MORE - 1) as f64, "it is asked first");
-    press(&mut browser, "Forget all of standard/s1");
+    press_button(&mut browser, "Forget all of standard/s1");
     browser.wait_until(&format!("{rows} === 0"));
     assert_eq!(remembered(), (KEPT + MORE - 1) as f64 - of_s1);
-    press(&mut browser, "All");
+    press_button(&mut browser, "All");
     browser.wait_until(&format!("{rows} > 0"));
-    press(&mut browser, "Forget all of standard…");
-    press(&mut browser, "Forget all of standard");
+    press_button(&mut browser, "Forget all of standard…");
+    press_button(&mut browser, "Forget all of standard");
     browser.wait_until("document.querySelector('.none')?.textContent === 'Nobody is remembered here.'");
     assert_eq!(remembered(), 0.0);
     check(&mut browser, "the sticky table", &[]);
@@ -102,7 +86,7 @@ fn bandwidth_moves() {
                    ceiling_bytes_per_second = 150_000\nburst_bytes = 65_536\n";
     let setup = Setup::new(2).rules("R1: { bandwidth(slow); }").pool("standard", &[&origin]);
     let switch = setup.raw(classes).start();
-    let Some(mut browser) = open(switch.admin(), "bandwidth") else { return };
+    let Some(mut browser) = open(switch.admin(), "#/bandwidth") else { return };
     let cell = |class: &str, number: u32| {
         format!(
             "[...document.querySelector('tr[data-class={class}]')?.cells[{number}].childNodes ?? []].at(-1)?.textContent"
@@ -132,7 +116,7 @@ fn a_certificate_is_replaced() {
     let pair = authority.server(&["shop.example", "www.shop.example"]);
     let setup = Setup::new(2).tls(&pair, "").with_token().pool("standard", &[&origin]);
     let switch = setup.start();
-    let Some(mut browser) = open(switch.admin(), "certificates") else { return };
+    let Some(mut browser) = open(switch.admin(), "#/certificates") else { return };
     let cell =
         |number: u32| format!("document.querySelector('tr[data-certificate]')?.cells[{number}].textContent");
     browser.wait_until(&format!("{} === 'shop.examplewww.shop.example'", cell(0)));

@@ -2,7 +2,9 @@
 
 use pointsman_e2e::{Browser, Origin, Setup, Switch};
 
-use super::rules::{EDITOR, IS_SERVED, POSTS, line_first, open, press_button, served, written};
+use super::rules::{
+    EDITOR, IS_SERVED, POSTS, line_first, open, press_button, publish, rules_of, served, type_first, written,
+};
 use super::{Shop, click};
 
 /// From now on the page asks by `answer(ask, path, options)`.
@@ -56,8 +58,7 @@ fn a_roll_back_is_of_the_rules_that_were_seen() {
     let mut shop = Shop::start();
     let Some(mut browser) = open(&shop) else { return };
     let bad = "else: routeTo(fast);\n";
-    let (answer, said) = shop.switch.admin_ask("PUT", "/api/v1/listeners/shop/rules", "If-Match: *\r\n", bad);
-    assert_eq!(answer.status(), 200, "{said}");
+    publish(&shop.switch, bad, "");
     click(&mut browser, "[aria-label='Roll back to version 1']");
     browser.wait_until("document.activeElement.id === 'roll-why'");
     shop.switch.upgrade();
@@ -125,9 +126,7 @@ fn what_others_publish_comes_in_the_end() {
          window.isAway = false; return Promise.reject(new TypeError('away')); }",
     );
     let theirs = "theirs: { routeTo(fast); }\n";
-    let (answer, said) =
-        shop.switch.admin_ask("PUT", "/api/v1/listeners/shop/rules", "If-Match: *\r\n", theirs);
-    assert_eq!(answer.status(), 200, "{said}");
+    publish(&shop.switch, theirs, "");
     browser.wait_until(&format!("{EDITOR}.querySelector('.cm-line').textContent.startsWith('theirs')"));
     assert_eq!(browser.evaluate("window.isAway"), false, "once it did not come");
 }
@@ -137,15 +136,13 @@ fn what_others_publish_comes_in_the_end() {
 fn words_of_a_reload_are_offered() {
     let servers = ["server1", "server2"].map(Origin::new);
     let setup = Setup::new(2).rules("else: routeTo(standard);").with_token().pool("standard", &[&servers[0]]);
-    let shop = Shop { switch: setup.start(), servers: [0, 1, 2].map(|_| Origin::new("unused")) };
-    let Some(mut browser) = shop.open("#/rules") else { return };
-    browser.wait_until("!!document.querySelector('.editor')");
-    super::sign_in_well(&mut browser);
-    shop.switch.reload(&setup.clone().pool("fresh", &[&servers[1]]), 2);
+    let switch = setup.start();
+    let Some(mut browser) = rules_of(&switch) else { return };
+    switch.reload(&setup.clone().pool("fresh", &[&servers[1]]), 2);
     let vocabulary =
         "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/vocabulary')).length";
     browser.wait_until(&format!("{vocabulary} > 1"));
-    super::rules::type_first(&mut browser, "all: { routeTo(fr");
+    type_first(&mut browser, "all: { routeTo(fr");
     let offered = format!(
         "[...{EDITOR}.querySelectorAll('.cm-tooltip-autocomplete li')].map(option => option.textContent).join()"
     );
@@ -160,16 +157,13 @@ fn lines_end_as_they_did() {
     for text in [mixed, crlf] {
         let server = Origin::new("server1");
         let switch = Setup::new(2).rules(text).with_token().pool("standard", &[&server]).start();
-        let shop = Shop { switch, servers: [0, 1, 2].map(|_| Origin::new("unused")) };
-        let before = served(&shop.switch)["text"].as_str().expect("a text").to_owned();
-        let Some(mut browser) = shop.open("#/rules") else { return };
-        browser.wait_until("!!document.querySelector('.editor')");
-        super::sign_in_well(&mut browser);
-        super::rules::type_first(&mut browser, "# new ");
+        let before = served(&switch)["text"].as_str().expect("a text").to_owned();
+        let Some(mut browser) = rules_of(&switch) else { return };
+        type_first(&mut browser, "# new ");
         press_button(&mut browser, "Publish…");
         press_button(&mut browser, "Publish");
         browser.wait_until(&format!("!document.querySelector('.publish') && {IS_SERVED}"));
-        assert_eq!(served(&shop.switch)["text"], format!("# new {before}"));
+        assert_eq!(served(&switch)["text"], format!("# new {before}"));
         assert_eq!(browser.complaints(), [""; 0]);
     }
 }
