@@ -41,13 +41,12 @@ impl OpenEnd {
 /// Every request field that rules read or change, in lower case, each once: what the classes that they name are keyed by is
 /// read, too.
 pub fn named_fields<'l>(program: &Program, limits: impl IntoIterator<Item = &'l RateLimit>) -> Vec<Box<str>> {
-    let named = program.named_headers();
     let keys = limits.into_iter().filter_map(|limit| match &limit.key {
         Some(Field::Header(name)) if program.limit_classes().any(|class| class == &*limit.name) => {
             Some(&**name)
         }
         _ => None,
     });
-    let all: BTreeSet<&str> = named.read.union(&named.changed).copied().chain(keys).collect();
+    let all: BTreeSet<&str> = program.named_headers().all().into_iter().chain(keys).collect();
     all.into_iter().map(Box::from).collect()
 }

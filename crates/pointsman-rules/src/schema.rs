@@ -248,6 +248,12 @@ impl Field {
         }
     }
 
+    /// Whether its values stand in the body, which must be looked into for them; its length does not.
+    #[must_use]
+    pub fn is_in_body(&self) -> bool {
+        matches!(self, Field::Payload(payload) if payload.place != Place::Size)
+    }
+
     /// Whether a value can be a truth value although others are texts: in JSON.
     #[must_use]
     pub fn may_be_boolean(&self) -> bool {

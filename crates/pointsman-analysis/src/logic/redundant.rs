@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use pointsman_rules::{Block, Condition, Exit, Field, Place, Rule, Terminal};
+use pointsman_rules::{Block, Condition, Exit, Field, Rule, Terminal};
 
 use super::doubt::Doubt;
 use super::findings::{Code, Report};
@@ -45,7 +45,7 @@ fn names_bodies(rule: &Rule) -> bool {
 
 /// Whether a body must be well-formed for a condition to be settled.
 fn looks_into_bodies(condition: &Condition) -> bool {
-    condition.any_test(&|test| matches!(&test.field, Field::Payload(payload) if payload.place != Place::Size))
+    condition.any_test(&|test| test.field.is_in_body())
 }
 
 impl<'p> Report<'p> {

@@ -7,11 +7,10 @@ use std::time::Duration;
 use pointsman_bench::{ErrorKind, Handshakes, Load, Manner, NullTls, Record, Target, Think, Url};
 use pointsman_e2e::{Authority, TlsClient, TlsServer};
 
-use super::{ANY, of_tls, outcome, started, tls};
+use super::{ANY, RIGHT, of_tls, outcome, started, tls};
 
 /// The head of a record of 8 KiB, which is never whole.
 const BEHIND: &[u8] = b"\x17\x03\x03\x20\x00 and so on";
-const RIGHT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Answers so, takes its leave, sends what is behind that, and closes when the client has. The first who asks is answered well.
 fn leaving(answer: &'static [u8], behind: &'static [u8]) -> SocketAddr {

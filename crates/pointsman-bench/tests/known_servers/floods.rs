@@ -9,7 +9,7 @@ use pointsman_e2e::Frame;
 use pointsman_e2e::h2_wire::kind;
 use pointsman_measure::verdict::Colour;
 
-use super::{ANY, outcome, plan, started};
+use super::{ANY, RIGHT, outcome, plan, started};
 
 /// Sends `right` to whoever asks first. To all others it sends `begin`, and then `more` over and over, until they are gone.
 fn flooding(right: Vec<u8>, begin: Vec<u8>, more: &[u8]) -> SocketAddr {
@@ -68,12 +68,11 @@ fn a_flood_of_frames_ends_its_connection() {
 
 #[test]
 fn an_answer_without_an_end_holds_nobody_up() {
-    let right = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let floods: [(&str, &[u8], &[u8]); 2] =
         [("chunks", chunked, b"1\r\nx\r\n"), ("interim answers", b"", b"HTTP/1.1 103 Early Hints\r\n\r\n")];
     for (name, begin, more) in floods {
-        let address = flooding(right.to_vec(), begin.to_vec(), more);
+        let address = flooding(RIGHT.to_vec(), begin.to_vec(), more);
         let record = beside_a_good_one(address, Protocol::Http1, 300).record;
         assert!(record.errors_of(ErrorKind::Timeout) > 1, "{name}: {:?}", record.errors);
         assert_eq!(record.errors_of(ErrorKind::Timeout), record.failed(), "{name}: {:?}", record.errors);

@@ -18,6 +18,8 @@ use pointsman_bench::{
 use pointsman_e2e::Authority;
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// A whole answer.
+const RIGHT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn started(manner: &Manner) -> NullServer {
     NullServer::start(ANY, manner).expect("loopback")

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pointsman_bench::{Arrivals, ErrorKind, Load, Manner, Plan, Script, Think, Url};
 use pointsman_measure::verdict::{Colour, Measure};
 
-use super::{ANY, open, outcome, plan, started};
+use super::{ANY, RIGHT, open, outcome, plan, started};
 
 /// A server that answers so: it is told which connection it is and which request on it, from 0, and says whether it goes on.
 fn odd(answer: impl Fn(&TcpStream, u64, u64) -> io::Result<bool> + Clone + Send + 'static) -> SocketAddr {
@@ -41,8 +41,6 @@ fn of(address: SocketAddr, load: Load) -> Plan {
     plan.targets[0].url = Url::parse(&format!("http://{address}/")).expect("a URL");
     plan
 }
-
-const RIGHT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn codes(plan: &Plan) -> Vec<&'static str> {
     outcome(plan).voids.iter().map(|void| void.code).collect()

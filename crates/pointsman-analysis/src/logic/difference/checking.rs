@@ -81,15 +81,11 @@ fn members(program: &Program) -> Vec<&[JsonStep]> {
 
 fn looks_in(rule: &Rule) -> bool {
     let mut awaited = [&rule.then, &rule.otherwise].into_iter().flat_map(|block| &block.awaits);
-    names_body(&rule.condition) || awaited.any(is_of_body)
-}
-
-fn is_of_body(field: &Field) -> bool {
-    matches!(field, Field::Payload(payload) if payload.place != Place::Size)
+    names_body(&rule.condition) || awaited.any(Field::is_in_body)
 }
 
 fn names_body(condition: &Condition) -> bool {
-    condition.any_test(&|test| is_of_body(&test.field))
+    condition.any_test(&|test| test.field.is_in_body())
 }
 
 impl Look {

@@ -1,7 +1,7 @@
 //! A body in content codings: of values in it none is known where one of the codings is not.
 
 use pointsman_content::ContentDecoder;
-use pointsman_rules::{Field, Place};
+use pointsman_rules::Field;
 
 use super::joined::{Case, Sought};
 use super::kinds::Kind;
@@ -54,9 +54,8 @@ pub(super) fn is_coding(field: &Field) -> bool {
 fn of_unknown(case: &Case<'_, '_>, coding: &Field) -> Option<Lemma> {
     let (pin, texts) = pinned(&tests_of(case.matters, coding))?;
     let is_unknown = |text: &[u8]| ContentDecoder::new([text], DECODED_BYTES_MAX).is_err();
-    let of_body = |field: &Field| matches!(field, Field::Payload(of) if of.place != Place::Size);
     let (test, states) =
-        case.matters.each().find(|(test, states)| of_body(&test.field) && needs_value(test, *states))?;
+        case.matters.each().find(|(test, states)| test.field.is_in_body() && needs_value(test, *states))?;
     let are_unknown = texts.into_iter().all(is_unknown);
     are_unknown.then(|| vec![(pin.number(), States::TRUE), (test.number(), states)])
 }

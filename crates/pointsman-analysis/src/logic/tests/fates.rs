@@ -74,8 +74,7 @@ pub(in crate::logic) static REQUESTS: LazyLock<Vec<Witness>> = LazyLock::new(|| 
 
 /// A listener where fields with odd names stay, but for those that read like what these rules name.
 pub(in crate::logic) fn keeping(program: &Program) -> Setting {
-    let named = program.named_headers();
-    let odd_fields = OddFields::Keep(named.read.union(&named.changed).map(|name| Box::from(*name)).collect());
+    let odd_fields = OddFields::Keep(program.named_headers().all().into_iter().map(Box::from).collect());
     Setting { odd_fields, ..Setting::default() }
 }
 
