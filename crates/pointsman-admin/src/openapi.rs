@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::answers::REFUSED;
-use crate::route::{Answer, Needs, PARAMETER_CHARACTERS_MAX, ParameterKind, Route};
+use crate::route::{Answer, ID_CHARACTERS_MAX, Needs, PARAMETER_CHARACTERS_MAX, ParameterKind, Route};
 use crate::routes::ROUTES;
 use crate::shape::Shape;
 
@@ -81,6 +81,9 @@ fn parameters(route: &Route) -> Vec<Value> {
         let schema = match parameter.kind {
             ParameterKind::Flag => json!({ "type": "boolean", "default": false }),
             ParameterKind::Text => json!({ "type": "string", "maxLength": PARAMETER_CHARACTERS_MAX }),
+            ParameterKind::Id => {
+                json!({ "type": "string", "pattern": format!("^[A-Za-z0-9._-]{{1,{ID_CHARACTERS_MAX}}}$") })
+            }
             ParameterKind::Word(words) => Shape::Word(words).schema(),
             ParameterKind::Number { min, max } => Shape::Within(min.into(), max.into()).schema(),
         };

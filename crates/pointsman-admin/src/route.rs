@@ -126,6 +126,8 @@ pub(crate) enum ParameterKind {
     Flag,
     /// Up to 200 characters of text, percent-encoded.
     Text,
+    /// Up to 64 letters and digits, with `.`, `_` and `-` between them: it may stand in a header line.
+    Id,
     /// A whole number.
     Number { min: u32, max: u32 },
     /// One of these words.
@@ -134,6 +136,7 @@ pub(crate) enum ParameterKind {
 
 /// Characters of a parameter that is text.
 pub(crate) const PARAMETER_CHARACTERS_MAX: usize = 200;
+pub(crate) const ID_CHARACTERS_MAX: usize = 64;
 /// The longest body of a route that reads none: what is sent counts for nothing.
 const UNREAD_BYTES_MAX: u64 = 64 * 1024;
 
@@ -242,6 +245,10 @@ impl Route {
                     let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
                     Err(format!("`{name}` is {}", words.join(" or ")))
                 }
+                ParameterKind::Id if is_id(value) => Ok((known.name, value.to_owned())),
+                ParameterKind::Id => {
+                    Err(format!("`{name}` is 1 to {ID_CHARACTERS_MAX} letters, digits, `.`, `_` and `-`"))
+                }
                 ParameterKind::Text => {
                     match decoded(&value.replace('+', " "))
                         .filter(|text| text.chars().count() <= PARAMETER_CHARACTERS_MAX)
@@ -256,6 +263,11 @@ impl Route {
         });
         read.collect()
     }
+}
+
+fn is_id(value: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=ID_CHARACTERS_MAX).contains(&value.len()) && value.bytes().all(is_plain)
 }
 
 /// What stands behind percent-codes; nothing where it is no text.
@@ -327,6 +339,12 @@ mod tests {
         assert_eq!(check.query("about=all&within_ms=7").expect("good").len(), 2);
         assert_eq!(check.query("about=some").expect_err("bad"), "`about` is `changed` or `all`");
         assert_eq!(check.query("within_ms=0").expect_err("bad"), "`within_ms` is a number from 1 to 10000");
+        let Found::Route(begin) = find("POST", "/api/v1/dry-run") else { panic!("there is one") };
+        assert_eq!(begin.query("id=a-1.b_2").expect("good"), [("id", "a-1.b_2".to_owned())]);
+        for bad in ["id=", "id=%22", "id=a\"", "id=a+b", &format!("id={}", "x".repeat(65))] {
+            let refused = begin.query(bad).expect_err("bad");
+            assert_eq!(refused, "`id` is 1 to 64 letters, digits, `.`, `_` and `-`");
+        }
         for bad in ["why=%", "why=%2", "why=%zz", "why=%ff", &format!("why={}", "x".repeat(201))] {
             assert!(restore.query(bad).is_err(), "{bad}");
         }

@@ -54,6 +54,11 @@ const SECONDS: Parameter = Parameter {
     kind: ParameterKind::Number { min: 1, max: 86_400 },
     doc: "How long it lasts at most; 60 where it is left out.",
 };
+const ID: Parameter = Parameter {
+    name: "id",
+    kind: ParameterKind::Id,
+    doc: "The `id` it is to have, which is to be unlike any other, so that whoever begins it can end it though the answer is lost; the switch makes one up where it is left out.",
+};
 const DECISIONS: Parameter = Parameter {
     name: "decisions",
     kind: ParameterKind::Number { min: 1, max: u32::MAX },
@@ -233,7 +238,7 @@ pub(crate) static ROUTES: &[Route] = &[
         )
     },
     Route {
-        query: &[SECONDS, DECISIONS, WHY, COLOUR],
+        query: &[SECONDS, DECISIONS, ID, WHY, COLOUR],
         if_match: Some("The version of the rules that serve, in quotes; may be left out."),
         body: Some(&RULES),
         refusals: &[
@@ -253,7 +258,7 @@ pub(crate) static ROUTES: &[Route] = &[
         )
     },
     Route {
-        query: &[SECONDS, DECISIONS, WHY, COLOUR],
+        query: &[SECONDS, DECISIONS, ID, WHY, COLOUR],
         refusals: &[
             (409, "A dry-run goes on, or a comparison."),
             (422, "The configuration is wrong; `findings` and `text` say where."),
@@ -275,7 +280,7 @@ pub(crate) static ROUTES: &[Route] = &[
             "/api/v1/dry-run",
             Call::DryRun,
             &answers::DRY_RUN,
-            "What the dry-run that goes on, or was last, has found so far; its number also in `ETag`. Requests are shown to whoever has a token or a client certificate.",
+            "What the dry-run that goes on, or was last, has found so far; its `id` also in `ETag`. Requests are shown to whoever has a token or a client certificate.",
         )
     },
     Route {

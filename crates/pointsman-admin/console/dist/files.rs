@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-leVBh8bH.js",
+        path: "assets/index-B83qtUwQ.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-leVBh8bH.js"),
-        gzip: include_bytes!("assets/index-leVBh8bH.js.gz"),
-        brotli: include_bytes!("assets/index-leVBh8bH.js.br"),
+        plain: include_bytes!("assets/index-B83qtUwQ.js"),
+        gzip: include_bytes!("assets/index-B83qtUwQ.js.gz"),
+        brotli: include_bytes!("assets/index-B83qtUwQ.js.br"),
     },
     File {
-        path: "assets/page-BzCc33vj.js",
+        path: "assets/page-P1JVNJ7K.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-BzCc33vj.js"),
-        gzip: include_bytes!("assets/page-BzCc33vj.js.gz"),
-        brotli: include_bytes!("assets/page-BzCc33vj.js.br"),
+        plain: include_bytes!("assets/page-P1JVNJ7K.js"),
+        gzip: include_bytes!("assets/page-P1JVNJ7K.js.gz"),
+        brotli: include_bytes!("assets/page-P1JVNJ7K.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",

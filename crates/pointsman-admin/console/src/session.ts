@@ -1,6 +1,6 @@
 // Who looks, and what they may do.
 
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { type Access, Api, Refusal } from "./api";
 
 /** How whoever looks stands with the switch. */
@@ -25,6 +25,12 @@ export interface Session extends Standing {
 
 /** How long until it is asked again: a token may go, and a switch come back. */
 const AGAIN_MS = { asked: 0, silent: 2_000, known: 5_000 };
+
+type Heard = (session: Session) => void;
+const attendants: Heard[] = [];
+
+/** Is told who looks whenever that changes, whichever page is shown. */
+export const attend = (heard: Heard) => void attendants.push(heard);
 
 export function useSession(): Session {
   const [standing, setStanding] = useState<Standing>(start);
@@ -63,7 +69,10 @@ export function useSession(): Session {
     },
     [look],
   );
-  return useMemo(() => ({ ...standing, signIn, signOut, refused }), [standing, signIn, signOut, refused]);
+  const session = useMemo(() => ({ ...standing, signIn, signOut, refused }), [standing, signIn, signOut, refused]);
+  // Before anybody can press anything.
+  useLayoutEffect(() => attendants.forEach((heard) => heard(session)), [session]);
+  return session;
 }
 
 /** What it takes to do something, for whoever may only look. */

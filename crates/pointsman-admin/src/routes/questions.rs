@@ -1,6 +1,6 @@
 //! What is asked about rules, of which nothing changes: rows of the table.
 
-use super::versions::{NO_VERSION, OF_RULES, OTHER_VERSION};
+use super::versions::{NO_VERSION, OF_RULES};
 use super::{CHANGED, COLOUR, NO_LISTENER, RULES, TOO_LATE, TOO_MANY, WRONG, change, get};
 use crate::answers::{self, rules};
 use crate::route::{Body, Call, Needs, Parameter, ParameterKind, Route};
@@ -134,7 +134,6 @@ pub(super) const COMPARE_VERSION: Route = Route {
     query: &[OF_RULES, FROM_VERSION, FROM_RULES, COLOUR],
     refusals: &[
         NO_VERSION,
-        OTHER_VERSION,
         (409, "The versions are of different files, or no listener has rules of that file any more."),
         (422, "One of the two does not compile any more; `findings` and `text` say why."),
         TOO_MANY_ASK,

@@ -4,9 +4,10 @@ use super::{CHANGED, COLOUR, NO_TURN, TOO_LATE, WHY, WRONG, change, get};
 use crate::answers;
 use crate::route::{Call, Parameter, ParameterKind, Route};
 
-pub(super) const NO_VERSION: (u16, &str) = (404, "There is no such version, or no more.");
-pub(super) const OTHER_VERSION: (u16, &str) =
-    (412, "The version of that number is of other rules than `of`; `rules_version` says of which.");
+pub(super) const NO_VERSION: (u16, &str) = (
+    404,
+    "There is no such version, or no more, or it is of other rules than `of`: then `rules_version` says of which.",
+);
 /// A switch that has begun anew counts its versions anew.
 pub(super) const OF_RULES: Parameter = Parameter {
     name: "of",
@@ -23,7 +24,7 @@ pub(super) const LIST: Route = get(
 
 pub(super) const ONE: Route = Route {
     query: &[OF_RULES],
-    refusals: &[NO_VERSION, OTHER_VERSION],
+    refusals: &[NO_VERSION],
     ..get("/api/v1/versions/{n}", Call::Version, &answers::ONE_VERSION, "The text of rules that have served.")
 };
 
@@ -33,10 +34,7 @@ pub(super) const RESTORE: Route = Route {
     refusals: &[
         NO_VERSION,
         CHANGED,
-        (
-            412,
-            "Other rules serve than `If-Match` says, or the version is of others than `of`; `rules_version` says of which.",
-        ),
+        (412, "Other rules serve than `If-Match` says; `rules_version` says which."),
         WRONG,
         NO_TURN,
         TOO_LATE,

@@ -156,6 +156,11 @@ fn it_ends_in_four_ways(threads: usize) {
     let (answer, said) = switch.admin_ask("DELETE", DRY_RUN, &format!("If-Match: {id}\r\n"), "");
     assert_eq!((answer.status(), &said["ended_by"]), (200, &"told".into()));
     assert_eq!(end(&switch)["ended_by"], "told");
+    // Whoever gives it an id ends it by that, though they were not answered.
+    begun("?seconds=3600&id=mine-1");
+    assert_eq!(switch.admin_shows(DRY_RUN)["id"], "mine-1");
+    let (answer, said) = switch.admin_ask("DELETE", DRY_RUN, "If-Match: \"mine-1\"\r\n", "");
+    assert_eq!((answer.status(), answer.head.field("etag")), (200, Some("\"mine-1\"")), "{said}");
     // Under way while requests come: what they were compared with is no more.
     begin(&switch, OF_RULES, NEW);
     client.get("/");
@@ -166,7 +171,7 @@ fn it_ends_in_four_ways(threads: usize) {
     let (answer, said) = switch.admin_ask("POST", OF_RULES, "If-Match: \"other\"\r\n", NEW);
     assert_eq!(answer.status(), 412, "{said}");
     assert_eq!(switch.metric("pointsman_dry_run_running", &[]), 0.0);
-    switch.wait_for_line("dry-run ended n=4");
+    switch.wait_for_line("dry-run ended n=5");
     let said = switch.said();
     let lines: Vec<_> = said.lines().filter(|line| line.starts_with("dry-run ")).collect();
     let began =
@@ -178,7 +183,8 @@ fn it_ends_in_four_ways(threads: usize) {
         (began(1, 1), ended(1, "time", 0)),
         (began(2, 60), ended(2, "decisions", 3)),
         (began(3, 3600), ended(3, "told", 0)),
-        (began(4, 3600), ended(4, "published", 1)),
+        (began(4, 3600), ended(4, "told", 0)),
+        (began(5, 3600), ended(5, "published", 1)),
     ];
     assert_eq!(lines, expected.iter().flat_map(|(began, ended)| [began, ended]).collect::<Vec<_>>());
 }

@@ -217,6 +217,9 @@ export interface Vocabulary {
 /** By which the switch knows that several questions are of the same page: a newer one ends an older one of its kind. */
 const PAGE = crypto.getRandomValues(new Uint32Array(2)).join("-");
 
+/** By which a dry-run is known, also where nobody is told that it has begun. */
+export const newId = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
+
 export const asked = (kind: "check" | "explain" | "format") => `client=${PAGE}-${kind}`;
 
 export const ofListener = (listener: string, what: string) => `listeners/${encodeURIComponent(listener)}/${what}`;

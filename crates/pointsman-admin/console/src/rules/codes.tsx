@@ -63,7 +63,8 @@ function Block({ block, follow }: { block: string; follow: Follow }) {
 }
 
 function Table({ block, follow }: { block: string; follow: Follow }) {
-  const cells = (line: string) => line.trim().replace(/^\| ?|\|$/g, "").split("| ");
+  // A bar within code is none between cells.
+  const cells = (line: string) => line.trim().replace(/^\||\|$/g, "").match(/(?:`[^`]*`|[^|`])+/g) ?? [];
   const [head = [], , ...rows] = block.trim().split("\n").map(cells);
   return (
     <div class="scroll" role="region" aria-label={head.join(" ").trim()} tabIndex={0}>

@@ -3,11 +3,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { PATIENCE_MS, type Refusal, whyNot } from "../api";
 import type { Said } from "../notice";
-import type { Session } from "../session";
-import { asked, type Checked, type Finding, ofListener, type Rules, type Version, type Vocabulary } from "./calls";
+import { attend, type Session } from "../session";
+import { asked, type Checked, type Finding, ofListener, type Plan, type Rules, type Version, type Vocabulary } from "./calls";
 import { type Placed, RulesEditor, rangeOf } from "./editor";
 import { Review } from "./review";
 import { Trial } from "./trial";
+import { isAlike, textOf, writtenOf } from "./written";
 
 /** How long nobody types before what was typed is looked at. */
 const PAUSE_MS = 250;
@@ -26,6 +27,9 @@ addEventListener("beforeunload", (event) => {
 /** A dry-run that nobody can look at any more need not go on. */
 addEventListener("pagehide", () => desks.forEach(({ review }) => review?.leave()));
 
+/** All of them: that of another listener, or of a page that is not shown, is somebody's, too. */
+attend((session) => desks.forEach((desk) => desk.attend(session)));
+
 /** The desk of a listener; null until its rules have come. */
 export function useDesk(session: Session, listener: string | null): { desk: Desk | null; trouble: string | null } {
   const [, again] = useState(0);
@@ -40,8 +44,8 @@ export function useDesk(session: Session, listener: string | null): { desk: Desk
     const load = async () => {
       const both = [api.get<Rules>(ofListener(listener, "rules")), api.get<Vocabulary>(ofListener(listener, "vocabulary"))] as const;
       const [rules, vocabulary] = await Promise.all(both);
-      if (!desks.has(listener)) desks.set(listener, new Desk(rules, vocabulary, session));
       if (isOver) return;
+      desks.set(listener, new Desk(rules, vocabulary, session));
       setTrouble(null);
       again((count) => count + 1);
     };
@@ -59,7 +63,6 @@ export function useDesk(session: Session, listener: string | null): { desk: Desk
     };
   }, [api, listener]);
   useEffect(() => desk?.listen(() => again((count) => count + 1)), [desk]);
-  useEffect(() => desk?.attend(session), [desk, session]);
   return { desk, trouble };
 }
 
@@ -71,6 +74,8 @@ export class Desk {
   isChanged = false;
   /** Otherwise connections are decided, which have no request. */
   readsRequests = true;
+  /** The listeners that have these rules, by the same file. */
+  sharing: string[] = [];
   /** Somebody else's rules that serve by now. */
   newer: string | null = null;
   review: Review | null = null;
@@ -86,6 +91,10 @@ export class Desk {
   #found: Placed[] | null = null;
   #pause = 0;
   #isBeginning = false;
+  /** Texts that were published, and of which nobody knows whether they serve: their answers did not come. */
+  readonly #sent = new Set<string>();
+  /** Which version was seen to be none of those. */
+  #theirs: string | null = null;
   /** Of the configuration whose words are known here. */
   #generation: number | null = null;
   #over: AbortController | null = null;
@@ -94,14 +103,15 @@ export class Desk {
   constructor(rules: Rules, vocabulary: Vocabulary, session: Session) {
     this.rules = rules;
     this.session = session;
+    this.sharing = rules.listeners;
     this.editor = new RulesEditor(rules.listener, rules.text, vocabulary, {
       changed: () => this.#typed(),
       format: () => void this.format(),
       publish: () => this.startReview(),
       tryOut: (finding) => this.tryOut(finding),
     });
-    this.#base = this.editor.doc;
-    this.attend(session);
+    this.#base = this.editor.written;
+    this.editor.freeze(!this.mayChange);
     void this.check("all");
   }
 
@@ -115,12 +125,21 @@ export class Desk {
 
   /** Who looks now. */
   attend(session: Session) {
-    const could = this.mayChange;
-    // Whoever may not change any more publishes nothing; the text is kept.
-    if (could && session.access?.may !== "change") this.#leaveReview();
+    const { api, access } = this.session;
     this.session = session;
-    this.editor.freeze(!this.mayChange || this.review !== null);
-    if (!could && this.mayChange && (this.isChanged || this.checked === null)) void this.check(this.#about);
+    if (session.api !== api || session.access?.may !== access?.may) this.#changeHands();
+  }
+
+  /** Nobody goes on with what somebody else began, nor reads what was answered to them. The text is kept. */
+  #changeHands() {
+    this.review?.leave();
+    this.#stopLooking();
+    this.trial.forget();
+    [this.review, this.said, this.checked, this.checkTrouble] = [null, null, null, null];
+    this.#place([]);
+    this.editor.freeze(!this.mayChange);
+    if (this.session.access) void this.check(this.#about);
+    this.tell();
   }
 
   listen(heard: () => void): () => void {
@@ -141,14 +160,14 @@ export class Desk {
   refused(error: unknown) {
     const refusal = error as Refusal;
     this.session.refused(refusal);
-    if (refusal.status === 412) this.newer = refusal.rulesVersion ?? "";
+    if (refusal.status === 412 && refusal.rulesVersion !== null) this.newer = refusal.rulesVersion;
     else this.say(whyNot(refusal), refusal.text, true);
     this.tell();
   }
 
   /** Looks at what was changed, or at everything. Only the newest look counts. */
   async check(about: "changed" | "all", isAfterwards = false) {
-    this.#over?.abort();
+    this.#stopLooking();
     clearTimeout(this.#pause);
     // Of what somebody else has written in this tab nothing is said to who may only look.
     if (!this.mayChange && this.isChanged) return;
@@ -173,6 +192,11 @@ export class Desk {
     }
     this.looking = null;
     this.tell();
+  }
+
+  #stopLooking() {
+    this.#over?.abort();
+    this.#over = this.looking = null;
   }
 
   /** What serves may be asked about by whoever looks. */
@@ -224,12 +248,6 @@ export class Desk {
     this.tell();
   }
 
-  #leaveReview() {
-    this.review?.leave();
-    this.review = null;
-    this.tell();
-  }
-
   endReview() {
     this.review = null;
     this.editor.freeze(!this.mayChange);
@@ -238,28 +256,29 @@ export class Desk {
 
   /** Other rules serve than the text began from: whoever has changed nothing gets them, others are told. */
   async notice(version: string) {
-    if (version === this.newer || this.#isBeginning) return;
+    // What is being published will be answered.
+    if (this.#isBeginning || this.review?.isPublishing) return;
     // Where theirs was taken back nothing is newer any more.
     if (version === this.rules.rules_version) this.newer = null;
-    else if (this.review?.trouble?.mayBeDone && (await this.#isPublished())) return;
+    else if ((await this.#isSent(version)) || version === this.newer) return;
     else if (this.isChanged || this.review) this.newer = version;
     else await this.#begin(true, true);
     this.tell();
   }
 
   /** The configuration is another one: rules may name other things, and others may have them. */
-  async learn(generation: number) {
+  async learn({ generation, listeners }: Plan) {
     if (generation === this.#generation) return;
     const known = this.#generation;
     this.#generation = generation;
+    const { listener } = this.rules;
+    const file = listeners.find(({ name }) => name === listener)?.rules?.file;
+    if (file !== undefined) this.rules = { ...this.rules, file };
+    this.sharing = listeners.filter(({ rules }) => rules?.file === file).map(({ name }) => name);
+    this.tell();
     if (known === null) return;
-    const { listener, rules_version } = this.rules;
-    const { api } = this.session;
     try {
-      const [vocabulary, rules] = await Promise.all([api.get<Vocabulary>(ofListener(listener, "vocabulary")), api.get<Rules>(ofListener(listener, "rules"))]);
-      this.editor.learn(vocabulary);
-      if (rules.rules_version === rules_version && this.rules.rules_version === rules_version) this.rules = rules;
-      this.tell();
+      this.editor.learn(await this.session.api.get<Vocabulary>(ofListener(listener, "vocabulary")));
     } catch (error) {
       // The next look tries again.
       this.#generation = known;
@@ -267,14 +286,36 @@ export class Desk {
     }
   }
 
-  async #isPublished(): Promise<boolean> {
+  /** A text is on its way, and may serve from now on. Whether it was before. */
+  send(text: string): boolean {
+    const wasSent = this.#sent.has(text);
+    this.#sent.add(text);
+    this.#theirs = null;
+    return wasSent;
+  }
+
+  /** It does not serve: that was answered. */
+  unsend(text: string) {
+    this.#sent.delete(text);
+  }
+
+  /** Whether what serves by now is what was sent, and not answered. */
+  async #isSent(version: string): Promise<boolean> {
+    if (this.#sent.size === 0 || this.#theirs === version) return false;
+    this.#isBeginning = true;
     try {
       const rules = await this.session.api.get<Rules>(ofListener(this.rules.listener, "rules"));
-      return (await this.review?.isPublished(rules)) ?? false;
-    } catch {
+      this.#theirs = rules.rules_version;
+      if (!this.#sent.has(rules.text)) return false;
+      this.say("published: the rules serve, though the answer of the switch did not come");
+      void this.published(rules.rules_version, rules.text);
+    } catch (error) {
       // The next look tells.
-      return true;
+      this.session.refused(error as Error);
+    } finally {
+      this.#isBeginning = false;
     }
+    return true;
   }
 
   /** The text stays, and what it changes is said of the rules that serve now. */
@@ -292,15 +333,16 @@ export class Desk {
 
   /** Back to what the text began from. */
   revert() {
-    this.editor.replace(this.editor.textOf(this.#base));
+    this.editor.replace(textOf(this.#base));
   }
 
   /** What was written serves. */
   async published(version: string, text: string) {
     this.endReview();
     this.rules = { ...this.rules, rules_version: version, text };
-    this.#base = this.editor.view.state.toText(text);
-    [this.isChanged, this.newer] = [!this.editor.doc.eq(this.#base), null];
+    this.#base = writtenOf(text);
+    this.#sent.clear();
+    [this.isChanged, this.newer] = [!isAlike(this.editor.written, this.#base), null];
     await this.check("all");
   }
 
@@ -323,16 +365,17 @@ export class Desk {
     }
     this.newer = null;
     this.#found = null;
+    this.#sent.clear();
     if (isTaken) this.editor.replace(this.rules.text);
-    this.#base = isTaken ? this.editor.doc : this.editor.view.state.toText(this.rules.text);
-    this.isChanged = !this.editor.doc.eq(this.#base);
+    this.#base = writtenOf(this.rules.text);
+    this.isChanged = !isAlike(this.editor.written, this.#base);
     this.tell();
     if (isTaken) await this.check("all");
   }
 
   #typed() {
     const was = this.isChanged;
-    this.isChanged = !this.editor.doc.eq(this.#base);
+    this.isChanged = !isAlike(this.editor.written, this.#base);
     this.trial.forget();
     if (was !== this.isChanged) this.tell();
     clearTimeout(this.#pause);
@@ -341,8 +384,7 @@ export class Desk {
 
   #paused() {
     if (this.isChanged || this.#found === null) return void this.check(this.#about);
-    this.#over?.abort();
-    this.#over = this.looking = null;
+    this.#stopLooking();
     this.#place(this.#found);
     this.tell();
   }

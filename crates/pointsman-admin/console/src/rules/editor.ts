@@ -4,11 +4,11 @@
 // root it hands them to the browser as sheets, which are no text of the page.
 
 import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { defaultKeymap, history, historyKeymap, indentWithTab, isolateHistory } from "@codemirror/commands";
 import { bracketMatching, indentUnit } from "@codemirror/language";
 import { lintKeymap, previousDiagnostic, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Compartment, EditorState, type Extension, Prec, StateEffect, StateField, type Text, Transaction } from "@codemirror/state";
+import { Compartment, EditorState, type Extension, Prec, StateEffect, StateField, type Text, type Transaction } from "@codemirror/state";
 import {
   Decoration,
   type DecorationSet,
@@ -24,6 +24,7 @@ import type { Finding, Span, Vocabulary } from "./calls";
 import { rulesLanguage } from "./language";
 import { looks } from "./looks";
 import { completionOf, helpOf, wordLooks } from "./words";
+import { endingsOf, endWith, textOf, type Written, writtenIn, writtenOf } from "./written";
 
 /** A finding, and where it is in the text as it is now. */
 export interface Placed {
@@ -88,19 +89,16 @@ export class RulesEditor {
   readonly view: EditorView;
   readonly #frozen = new Compartment();
   readonly #words = new Compartment();
-  readonly #lines = new Compartment();
-  /** Between lines of what came, and of what goes. */
-  #ending: string;
 
   constructor(listener: string, text: string, vocabulary: Vocabulary, heard: Heard) {
-    this.#ending = endingOf(text);
+    const { doc, ending } = writtenOf(text);
     const root = this.host.attachShadow({ mode: "open" });
     this.host.className = "editor";
     const state = EditorState.create({
-      doc: text,
+      doc,
       extensions: [
         this.#frozen.of(frozen(true)),
-        this.#lines.of(linesOfText(text)),
+        endingsOf(ending),
         this.#words.of(wordsOf(vocabulary)),
         extensions(listener, heard),
       ],
@@ -112,12 +110,12 @@ export class RulesEditor {
     return this.view.state.doc;
   }
 
-  get text(): string {
-    return this.textOf(this.doc);
+  get written(): Written {
+    return writtenIn(this.view.state);
   }
 
-  textOf(doc: Text): string {
-    return doc.sliceString(0, doc.length, this.#ending);
+  get text(): string {
+    return textOf(this.written);
   }
 
   get findings(): Placed[] {
@@ -134,23 +132,25 @@ export class RulesEditor {
   }
 
   /** Another text, of which what is alike at both ends stays, and with it where somebody is. */
-  replace(text: string, isUndoable = true) {
-    this.#ending = endingOf(text);
-    this.view.dispatch({ effects: this.#lines.reconfigure(linesOfText(text)) });
-    const [old, doc] = [this.doc.toString(), this.view.state.toText(text)];
-    const now = doc.toString();
+  replace(text: string) {
+    const { doc, ending } = writtenOf(text);
+    const effects = ending === this.written.ending ? [] : endWith(ending);
+    // A step of its own, however soon it comes behind another one.
+    const annotations = isolateHistory.of("full");
+    const [old, now] = [this.doc.toString(), doc.toString()];
     let from = 0;
     while (from < old.length && from < now.length && old.charCodeAt(from) === now.charCodeAt(from)) from += 1;
     let end = 0;
     const most = Math.min(old.length, now.length) - from;
     while (end < most && old.charCodeAt(old.length - 1 - end) === now.charCodeAt(now.length - 1 - end)) end += 1;
-    if (from + end === old.length && old.length === now.length) return;
+    if (from + end === old.length && old.length === now.length) return this.view.dispatch({ effects, annotations });
     const line = this.doc.lineAt(this.view.state.selection.main.head).number;
     const changes = { from, to: old.length - end, insert: doc.slice(from, now.length - end) };
     this.view.dispatch({
       changes,
+      effects,
       selection: { anchor: doc.line(Math.min(line, doc.lines)).from },
-      annotations: Transaction.addToHistory.of(isUndoable),
+      annotations,
     });
   }
 
@@ -193,11 +193,6 @@ const wordsOf = (vocabulary: Vocabulary): Extension => [
   helpOf(vocabulary),
 ];
 
-/** Where lines end in different ways a CR is a character of its line, so that none becomes another one. */
-const isMixed = (text: string) => text.includes("\r\n") && /(^|[^\r])\n/.test(text);
-const endingOf = (text: string) => (text.includes("\r\n") && !isMixed(text) ? "\r\n" : "\n");
-const linesOfText = (text: string): Extension => (isMixed(text) ? EditorState.lineSeparator.of("\n") : []);
-
 function extensions(listener: string, heard: Heard): Extension {
   const own = [
     { key: "Shift-Alt-f", run: () => (heard.format(), true) },
@@ -222,7 +217,7 @@ function extensions(listener: string, heard: Heard): Extension {
     keymap.of([...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...lintKeymap]),
     EditorView.contentAttributes.of({ "aria-label": `Rules of ${listener}`, "aria-description": KEYS, spellcheck: "false", tabindex: "0" }),
     EditorView.updateListener.of((update: ViewUpdate) => {
-      if (update.docChanged) heard.changed();
+      if (update.docChanged || writtenIn(update.startState).ending !== writtenIn(update.state).ending) heard.changed();
     }),
     looks,
     wordLooks,

@@ -29,7 +29,7 @@ export function RulesPage({ session, watching }: { session: Session; watching: W
   useEffect(() => {
     if (!desk || !plan || version === undefined) return;
     void desk.notice(version);
-    void desk.learn(plan.generation);
+    void desk.learn(plan);
   }, [desk, plan, version]);
   if (desk && shown) desk.readsRequests = shown.protocol === "http";
   const choose = (name: string) => setListener((chosen = name));
@@ -109,7 +109,7 @@ function whatIsMissing(access: Access | null, isChanged: boolean): string {
 function EditorSection({ desk }: { desk: Desk }) {
   const { rules, isChanged, mayChange, review } = desk;
   const isOpen = mayChange && review === null;
-  const others = rules.listeners.filter((name) => name !== rules.listener);
+  const others = desk.sharing.filter((name) => name !== rules.listener);
   return (
     <section aria-labelledby="editor-title">
       <div class="head">

@@ -21,7 +21,7 @@ export function PublishSection({ desk, review }: { desk: Desk; review: Review })
     <section class="publish" aria-labelledby="publish-title">
       <div class="head">
         <h2 id="publish-title" ref={title} tabIndex={-1}>
-          Publish the rules of {desk.rules.listeners.join(", ")}
+          Publish the rules of {desk.sharing.join(", ")}
         </h2>
         <button type="button" disabled={isBusy} onClick={() => review.end()}>
           Back to the editor
@@ -44,7 +44,7 @@ function DryRunStep({ review }: { review: Review }) {
   const [seconds, setSeconds] = useState("60");
   const { dryRun, isRunning, isBusy } = review;
   const look = useCallback(() => review.look(), [review]);
-  useEvery(LOOK_EVERY_MS, isRunning ? look : null);
+  useEvery(LOOK_EVERY_MS, review.isLooking ? look : null);
   const start = (event: Event) => {
     event.preventDefault();
     void review.startDryRun(Number(seconds));

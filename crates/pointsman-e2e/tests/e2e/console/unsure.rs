@@ -1,11 +1,11 @@
 //! The page Rules where answers come late or not at all, and where the switch has begun anew.
 
-use pointsman_e2e::{Browser, Origin, Setup, Switch};
+use pointsman_e2e::{Browser, Origin, Setup, Switch, until};
 
 use super::rules::{
     EDITOR, IS_SERVED, POSTS, line_first, open, press_button, publish, rules_of, served, type_first, written,
 };
-use super::{Shop, click};
+use super::{ENTER, Shop, click, sign_in_well};
 
 /// From now on the page asks by `answer(ask, path, options)`.
 fn ask_by(browser: &mut Browser, answer: &str) {
@@ -63,7 +63,8 @@ fn a_roll_back_is_of_the_rules_that_were_seen() {
     browser.wait_until("document.activeElement.id === 'roll-why'");
     shop.switch.upgrade();
     click(&mut browser, "dialog[open] button.main");
-    browser.wait_until("document.querySelector('dialog[open] .said').textContent.startsWith('not done: ')");
+    let said = "document.querySelector('dialog[open] .said').textContent";
+    browser.wait_until(&format!("{said}.startsWith('not done: ') && {said}.includes('counts anew')"));
     assert_eq!(served(&shop.switch)["text"], bad);
 }
 
@@ -88,6 +89,142 @@ fn a_lost_answer_is_no_failure() {
     browser.evaluate("location.hash = '#/servers'");
     click(&mut browser, "[data-server='standard/server1'] td button");
     browser.wait_until("document.querySelector('.notice').textContent.includes('it is not known whether')");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// What is being published is nobody else's, however late its answer is lost.
+#[test]
+fn an_answer_is_lost_late() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    press_button(&mut browser, "Publish…");
+    ask_by(
+        &mut browser,
+        "async (ask, path, options) => { const answer = await ask(path, options); \
+         if (options.method === 'PUT' && !path.includes('dry_run')) await new Promise((_, lose) => { window.lose = lose; }); \
+         return answer; }",
+    );
+    press_button(&mut browser, "Publish");
+    browser.wait_until("!!window.lose");
+    // It has been looked which rules serve.
+    let looks =
+        "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/plan')).length";
+    browser.evaluate(&format!("window.before = {looks}"));
+    browser.wait_until(&format!("{looks} > window.before + 1"));
+    assert_eq!(browser.evaluate("!!document.querySelector('.newer')"), false);
+    browser.evaluate("window.lose(new TypeError('lost'))");
+    browser.wait_until(&format!("!document.querySelector('.publish') && {IS_SERVED}"));
+    let notice = browser.evaluate("document.querySelector('.notice').textContent").to_string();
+    assert!(notice.contains("published: the rules serve, though"), "{notice}");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Whoever presses on, or goes back and writes on, is told all the same that what they sent serves.
+#[test]
+fn a_lost_answer_is_remembered() {
+    for press in ["Publish", "Back to the editor"] {
+        let shop = Shop::start();
+        let Some(mut browser) = open(&shop) else { return };
+        line_first(&mut browser, POSTS);
+        press_button(&mut browser, "Publish…");
+        ask_by(
+            &mut browser,
+            "async (ask, path, options) => { if (path.endsWith('/plan') && window.isAway) throw new TypeError('away'); \
+             const answer = await ask(path, options); \
+             if (options.method === 'PUT' && !path.includes('dry_run') && !window.isLost) { window.isLost = true; throw new TypeError('lost'); } \
+             return answer; }",
+        );
+        press_button(&mut browser, "Publish");
+        browser
+            .wait_until("document.querySelector('.publish .said')?.textContent.includes('it is not known')");
+        press_button(&mut browser, press);
+        browser.wait_until("!document.querySelector('.publish')");
+        if press != "Publish" {
+            type_first(&mut browser, "# more");
+            browser.press(ENTER.0, ENTER.1);
+        }
+        browser.evaluate("window.isAway = false");
+        browser.wait_until(
+            "document.querySelector('.notice').textContent.includes('published: the rules serve, though')",
+        );
+        assert_eq!(browser.evaluate("!!document.querySelector('.newer')"), false);
+        // What was written since is changed, and can be taken back to what was sent.
+        if press != "Publish" {
+            press_button(&mut browser, "Take back");
+        }
+        browser.wait_until(IS_SERVED);
+        assert_eq!(written(&mut browser).lines().next(), Some(POSTS));
+        // A browser notes each answer that is a refusal.
+        let refusals = usize::from(press == "Publish");
+        assert_eq!(browser.complaints().len(), refusals);
+    }
+}
+
+/// A dry-run that has begun though nobody was told so is found, and ends with who began it.
+#[test]
+fn a_dry_run_is_known_by_its_id() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    press_button(&mut browser, "Publish…");
+    ask_by(
+        &mut browser,
+        "async (ask, path, options) => { const answer = await ask(path, options); \
+         if (!path.includes('rules/dry-run')) return answer; \
+         if (window.isAway) throw new TypeError('lost'); \
+         return new Promise((come) => { window.come = () => come(answer); }); }",
+    );
+    press_button(&mut browser, "Dry-run");
+    let is_running = "document.querySelector('.dry-run')?.dataset.state === 'running'";
+    browser.wait_until(&format!("{is_running} && !document.querySelector('.publish .said').textContent"));
+    press_button(&mut browser, "Stop");
+    browser.wait_until("document.querySelector('.dry-run').dataset.state === 'ended'");
+    let ended_by = |n: u32| {
+        until("its end", || {
+            let said = shop.switch.admin_shows("/api/v1/dry-run");
+            (said["n"] == n && said["state"] == "ended").then(|| said["ended_by"].clone())
+        })
+    };
+    // Its answer is on its way when the page goes, and when somebody signs out.
+    browser.evaluate("window.isAway = false");
+    press_button(&mut browser, "Dry-run again");
+    browser.wait_until("!!window.come");
+    browser.evaluate("dispatchEvent(new Event('pagehide'))");
+    assert_eq!(ended_by(2), "told");
+    browser.evaluate("window.come(); window.come = null");
+    press_button(&mut browser, "Dry-run again");
+    browser.wait_until("!!window.come");
+    click(&mut browser, ".who button");
+    assert_eq!(ended_by(3), "told");
+}
+
+/// Who signs out on another page leaves nothing for who signs in next to go on with; what they wrote is kept.
+#[test]
+fn signing_out_ends_what_is_not_shown() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    browser.wait_until("!!document.querySelector('.findings [data-code=conflict]')");
+    press_button(&mut browser, "Publish…");
+    press_button(&mut browser, "Dry-run");
+    browser.wait_until("document.querySelector('.dry-run')?.dataset.state === 'running'");
+    browser.evaluate("location.hash = '#/live'");
+    browser.wait_until("!document.querySelector('.publish')");
+    click(&mut browser, ".who button");
+    until("the end of the dry-run", || {
+        (shop.switch.admin_shows("/api/v1/dry-run")["ended_by"] == "told").then_some(())
+    });
+    browser.evaluate("location.hash = '#/rules'");
+    browser.wait_until("!!document.querySelector('.editor')");
+    // Who may only look is told nothing of it.
+    let findings = browser.evaluate("document.querySelectorAll('.findings > li').length");
+    let said = browser.evaluate("document.querySelector('#findings + [role=status]').textContent");
+    assert_eq!((findings, said), (0.into(), "".into()));
+    sign_in_well(&mut browser);
+    browser.wait_until("!!document.querySelector('.findings [data-code=conflict]')");
+    assert_eq!(browser.evaluate("!!document.querySelector('.publish')"), false);
+    assert_eq!(written(&mut browser).lines().next(), Some(POSTS));
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -166,4 +303,38 @@ fn lines_end_as_they_did() {
         assert_eq!(served(&switch)["text"], format!("# new {before}"));
         assert_eq!(browser.complaints(), [""; 0]);
     }
+}
+
+/// Who undoes or takes back has lines end as they did, and what differs in that alone is something else.
+#[test]
+fn ends_of_lines_are_taken_back() {
+    let [mixed, crlf, lf] =
+        ["# one\r\nelse: reject(403);\n", "# one\r\nelse: reject(403);\r\n", "# one\nelse: reject(403);\n"];
+    let switch = Setup::new(2).rules(mixed).with_token().start();
+    let Some(mut browser) = rules_of(&switch) else { return };
+    publish(&switch, crlf, "");
+    publish(&switch, lf, "");
+    let is_changed = format!("!({IS_SERVED})");
+    let undo = format!(
+        "{EDITOR}.querySelector('.cm-content').dispatchEvent(new KeyboardEvent('keydown', \
+         {{ key: 'z', keyCode: 90, ctrlKey: true, bubbles: true, cancelable: true }}))"
+    );
+    for (version, text) in [(1, mixed), (2, crlf)] {
+        let into = format!("[aria-label='Version {version} into the editor']");
+        click(&mut browser, &into);
+        browser.wait_until(&is_changed);
+        browser.evaluate(&undo);
+        browser.wait_until(IS_SERVED);
+        click(&mut browser, &into);
+        browser.wait_until(&is_changed);
+        press_button(&mut browser, "Take back");
+        browser.wait_until(IS_SERVED);
+        click(&mut browser, &into);
+        browser.wait_until(&is_changed);
+        press_button(&mut browser, "Publish…");
+        press_button(&mut browser, "Publish");
+        browser.wait_until(&format!("!document.querySelector('.publish') && {IS_SERVED}"));
+        assert_eq!(served(&switch)["text"], text);
+    }
+    assert_eq!(browser.complaints(), [""; 0]);
 }

@@ -22,6 +22,8 @@ const SECONDS: u64 = 60;
 pub(in crate::run) struct Begun {
     /// The first since the start is 1.
     number: u64,
+    /// No other one has it, nor has one of another process, which counts anew.
+    id: String,
     by: By,
     /// The listener whose rules the candidate has others for; absent where it is what stands on disk.
     rules_of: Option<String>,
@@ -29,13 +31,6 @@ pub(in crate::run) struct Begun {
     decisions_max: Option<u64>,
     /// What is odd about the candidate.
     warnings: Problems,
-}
-
-impl Begun {
-    /// No other one has it, nor has one of another process, which counts anew.
-    fn id(&self) -> String {
-        format!("{}@{}", self.number, self.by.when)
-    }
 }
 
 impl SwitchPages {
@@ -97,7 +92,8 @@ impl SwitchPages {
         let listener = rules_of.map(|name| format!(" listener={}", word(name))).unwrap_or_default();
         notice(&format!("dry-run began n={number}{listener} seconds={seconds} by={}", word(&by.who)));
         let rules_of = rules_of.map(str::to_owned);
-        *self.begun.borrow_mut() = Some(Begun { number, by, rules_of, seconds, decisions_max, warnings });
+        let id = request.parameter("id").map_or_else(|| format!("{number}@{}", by.when), str::to_owned);
+        *self.begun.borrow_mut() = Some(Begun { number, id, by, rules_of, seconds, decisions_max, warnings });
         self.found(request)
     }
 
@@ -107,7 +103,7 @@ impl SwitchPages {
         match (&*begun, switch.dry_run()) {
             (Some(begun), Some(found)) => {
                 let is_known = request.who.is_some();
-                Page::json(&report(begun, &found, is_known, colour(request))).with_version(&begun.id())
+                Page::json(&report(begun, &found, is_known, colour(request))).with_version(&begun.id)
             }
             _ => none(),
         }
@@ -115,7 +111,7 @@ impl SwitchPages {
 
     /// Ends it.
     pub(super) fn end_dry_run(&self, request: &Request) -> Page {
-        let Some(id) = self.begun.borrow().as_ref().map(Begun::id) else { return none() };
+        let Some(id) = self.begun.borrow().as_ref().map(|begun| begun.id.clone()) else { return none() };
         if request.if_match.is_some()
             && let Err(page) = seen(request, "id", &id)
         {
@@ -147,7 +143,7 @@ fn report(begun: &Begun, found: &DryRunFound, shows_requests: bool, colour: Colo
     let more = json!({
         "version": 1,
         "n": begun.number,
-        "id": begun.id(),
+        "id": begun.id,
         "state": if found.ended.is_none() { "running" } else { "ended" },
         "ended_by": found.ended.map(DryRunEnd::name),
         "rules_of": begun.rules_of,

@@ -232,7 +232,7 @@ pub(super) fn version_of<'h>(
                 "version {number} is of other rules than were asked for: a switch that begins anew counts anew"
             );
             let member = Map::from_iter([("rules_version".to_owned(), json!(version.rules_version))]);
-            Err(Page::problem_with(412, sentence, member))
+            Err(Page::problem_with(404, sentence, member))
         }
         _ => Ok(version),
     }
