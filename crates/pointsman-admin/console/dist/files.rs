@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-B83qtUwQ.js",
+        path: "assets/index-CNJ8wr4u.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-B83qtUwQ.js"),
-        gzip: include_bytes!("assets/index-B83qtUwQ.js.gz"),
-        brotli: include_bytes!("assets/index-B83qtUwQ.js.br"),
+        plain: include_bytes!("assets/index-CNJ8wr4u.js"),
+        gzip: include_bytes!("assets/index-CNJ8wr4u.js.gz"),
+        brotli: include_bytes!("assets/index-CNJ8wr4u.js.br"),
     },
     File {
-        path: "assets/page-P1JVNJ7K.js",
+        path: "assets/page-uHZdoZjc.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-P1JVNJ7K.js"),
-        gzip: include_bytes!("assets/page-P1JVNJ7K.js.gz"),
-        brotli: include_bytes!("assets/page-P1JVNJ7K.js.br"),
+        plain: include_bytes!("assets/page-uHZdoZjc.js"),
+        gzip: include_bytes!("assets/page-uHZdoZjc.js.gz"),
+        brotli: include_bytes!("assets/page-uHZdoZjc.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",

@@ -149,15 +149,18 @@ function LineDrawn({ line, places, chart, colour }: { line: Line; places: Places
   const x = places.x;
   if (!x) return null;
   const isDrawn = (vx: number, vy: number) => isShown(vx, chart.x.isLog) && isShown(vy, chart.y.isLog);
-  const band = line.band.filter(([vx, low, high]) => isDrawn(vx, low) && isDrawn(vx, high));
-  const above = band.map(([vx, , high]): [number, number] => [x(vx), places.y(high)]);
-  const below = band.map(([vx, low]): [number, number] => [x(vx), places.y(low)]).reverse();
+  // Where no range is known there is no band.
+  const bands = parted(line.band, ([vx, low, high]) => isDrawn(vx, low) && isDrawn(vx, high));
   const points = line.points.filter(([vx, vy]) => isDrawn(vx, vy));
   const spots = points.map(([vx, vy]): [number, number] => [x(vx), places.y(vy)]);
   const hasMarks = line.isScattered ? spots.length <= BARS_MAX : spots.length <= MARKS_MAX;
   return (
     <g data-line={colour}>
-      {band.length > 1 && <path class="band" d={`${path([...above, ...below], false)}Z`} />}
+      {bands.map((band, at) => {
+        const above = band.map(([vx, , high]): [number, number] => [x(vx), places.y(high)]);
+        const below = band.map(([vx, low]): [number, number] => [x(vx), places.y(low)]).reverse();
+        return <path key={at} class="band" d={`${path([...above, ...below], false)}Z`} />;
+      })}
       {!line.isScattered && <path class="curve" d={path(spots, line.isStepped)} />}
       {hasMarks &&
         points.map(([vx, vy], at) => {
@@ -175,6 +178,16 @@ function LineDrawn({ line, places, chart, colour }: { line: Line; places: Places
         })}
     </g>
   );
+}
+
+/** What hangs together, of two at least. */
+function parted<T>(all: T[], isIn: (one: T) => boolean): T[][] {
+  const parts: T[][] = [[]];
+  for (const one of all) {
+    if (isIn(one)) parts.at(-1)!.push(one);
+    else parts.push([]);
+  }
+  return parts.filter((part) => part.length > 1);
 }
 
 function Bars({ places, categories, layers }: { places: Places; categories: string[]; layers: Layer[] }) {

@@ -262,10 +262,10 @@ const layer: Read<Layer> = (value, place) => {
 const chart: Read<Chart> = (value, place) => {
   const keys = new Keys(value, place);
   const head = { id: keys.need("id", text_), title: keys.need("title", text_), x: keys.need("x", axis), y: keys.need("y", axis) };
-  const content = keys.has("lines")
-    ? { lines: keys.list("lines", line) }
-    : { categories: keys.list("categories", text_), layers: keys.list("layers", layer) };
-  return keys.whole({ ...head, content });
+  if (keys.has("lines")) return keys.whole({ ...head, content: { lines: keys.list("lines", line) } });
+  // Bars stand on 0, which no logarithmic axis has.
+  const y = { ...head.y, isLog: false };
+  return keys.whole({ ...head, y, content: { categories: keys.list("categories", text_), layers: keys.list("layers", layer) } });
 };
 
 const cell: Read<Cell> = (value, place) => (typeof value === "string" || value === null ? value : number_(value, place));

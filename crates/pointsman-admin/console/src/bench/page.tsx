@@ -203,19 +203,21 @@ function Answer({ run }: { run: Run }) {
 }
 
 /** What makes charts of several runs the same. */
-const keyOf = (chart: Chart) => JSON.stringify([chart.id, chart.x.label, chart.y.label]);
+const keyOf = ({ id, x, y }: Chart) => JSON.stringify([id, x.label, x.isLog, y.label, y.isLog]);
 
 /** Those of one run stand in a grid; those of several beside each other, on axes that span all of them where they are the same. */
 function Charts({ runs }: { runs: Run[] }) {
   const rows = useMemo(() => {
-    const keys = [...new Set(runs.flatMap((run) => run.charts.map(keyOf)))];
-    return keys.map((key) => {
-      const drawn = runs.flatMap((run) => {
-        const chart = run.charts.find((chart) => keyOf(chart) === key);
-        return chart ? [{ run, chart }] : [];
-      });
-      return { key, drawn, spans: drawn.map(({ chart }) => spansOf(chart)).reduce(spanned, null) };
-    });
+    const rows = new Map<string, { run: Run; chart: Chart }[]>();
+    for (const run of runs) {
+      for (const chart of run.charts) {
+        const row = rows.get(keyOf(chart)) ?? [];
+        rows.set(keyOf(chart), row);
+        // The first of a run that has several is shown.
+        if (row.at(-1)?.run !== run) row.push({ run, chart });
+      }
+    }
+    return [...rows].map(([key, drawn]) => ({ key, drawn, spans: drawn.map(({ chart }) => spansOf(chart)).reduce(spanned, null) }));
   }, [runs]);
   if (rows.length === 0) return null;
   const isAlone = runs.length === 1;

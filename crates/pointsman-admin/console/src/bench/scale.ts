@@ -19,9 +19,12 @@ export const joined = (one: Range, other: Range): Range => ({
   high: Math.max(one.high, other.high),
 });
 
-/** On a logarithmic axis there is nothing of 0 and less. */
+/** What is greater is not shown, nor on a logarithmic axis what is not greater than the least. */
+const GREATEST = 1e15;
+const LEAST = 1e-9;
+
 export const isShown = (value: number, isLog: boolean) =>
-  Number.isFinite(value) && Math.abs(value) < 1e15 && (!isLog || value > 1e-9);
+  Number.isFinite(value) && Math.abs(value) < GREATEST && (!isLog || value > LEAST);
 
 /** A range with ticks at round values, which it begins and ends with. */
 export interface Scale {
@@ -31,14 +34,17 @@ export interface Scale {
 }
 
 const TICKS_WANTED = 6;
+/** What an axis spans at least, beside its values: they are told from each other by so much. */
+const SPREAD_MIN = 1e-9;
 
 export const scaleOf = (range: Range, isLog: boolean): Scale => (isLog ? logarithmic(range) : linear(range));
 
 /** It begins at 0 where the range is not far from it. */
 function linear({ low, high }: Range): Scale {
   const from = low > 0 && low < 0.7 * high ? 0 : low;
-  // Below what can be told there is nothing to divide.
-  const spread = Math.max(high > from ? high - from : Math.max(Math.abs(high), 1), 1e-9);
+  // Between values that are hardly apart there are no round ones.
+  const least = Math.max(Math.abs(from), Math.abs(high), 1) * SPREAD_MIN;
+  const spread = Math.max(high > from ? high - from : Math.max(Math.abs(high), 1), least);
   const step = roundStep(spread / TICKS_WANTED);
   const first = Math.floor(from / step);
   const last = Math.max(Math.ceil(high / step), first + 1);
@@ -48,8 +54,9 @@ function linear({ low, high }: Range): Scale {
 }
 
 function logarithmic({ low, high }: Range): Scale {
-  const first = Math.floor(Math.log10(low));
-  const last = Math.max(Math.ceil(Math.log10(high)), first + 1);
+  const power = (value: number) => Math.log10(Math.min(Math.max(value, LEAST), GREATEST));
+  const first = Math.floor(power(low));
+  const last = Math.max(Math.ceil(power(high)), first + 1);
   const steps = last - first <= 2 ? [1, 2, 5] : [1];
   const [begin, end] = [10 ** first, 10 ** last];
   const powers = Array.from({ length: last - first + 1 }, (_, at) => 10 ** (first + at));

@@ -10,6 +10,7 @@ use super::{Shop, click};
 /// Two runs that were measured once, and one of each kind.
 pub(super) const RUNS: &str = "testdata/bench/runs.json";
 const KINDS: &str = "testdata/bench/kinds.json";
+const ODD: &str = "testdata/bench/odd.json";
 const FIELD: &str = "document.querySelector('.opening input[type=file]')";
 /// Tenths of pixels that end in five are rounded this way and that.
 const PLACE_MAX: f64 = 0.11;
@@ -86,21 +87,32 @@ fn is_near(one: &str, other: &str) -> bool {
         && near.iter().zip(&far).all(|(one, other)| (one - other).abs() < PLACE_MAX)
 }
 
-/// Every kind of result is drawn twice, by the bench and by the console: all stands in the same place, in the same words.
 #[test]
 fn results_are_those_of_the_report() {
+    are_those_of_the_report(&[KINDS, RUNS], 9, 15);
+}
+
+/// Axes that have no logarithm, values that are hardly apart, ranges that nobody knows.
+#[test]
+fn odd_charts_are_those_of_the_report() {
+    are_those_of_the_report(&[ODD], 2, 6);
+}
+
+/// Each result is drawn twice, by the bench and by the console: all stands in the same place, in the same words.
+fn are_those_of_the_report(files: &[&str], runs: usize, charts_min: usize) {
     let (shop, place) = (Shop::start(), folder(&[]));
     let Some(mut browser) = shop.open("#/bench") else { return };
     let page = place.path().join("report.html");
-    let words = ["bench", "report", KINDS, RUNS, "-o", page.to_str().expect("a path")];
+    let words = [&["bench", "report"], files, &["-o", page.to_str().expect("a path")]].concat();
     ends(workspace(), &words, 0, &[]);
     let mut judge = Browser::start(1400, 900).expect("as above");
     judge.open(&page);
     let expected = read(&judge.evaluate(DRAWN));
     let expected = expected.as_array().expect("charts");
-    assert!(expected.len() > 15, "{expected:?}");
+    assert!(expected.len() > charts_min, "{expected:?}");
     browser.resize(WIDTH, 900);
-    choose(&mut browser, &[&kept(KINDS), &kept(RUNS)], 9);
+    let files: Vec<PathBuf> = files.iter().map(|name| kept(name)).collect();
+    choose(&mut browser, &files.iter().map(|file| &**file).collect::<Vec<_>>(), runs);
     let drawn = "document.querySelectorAll('figure:has(> svg), figure:has(.none)').length";
     browser.wait_until(&format!("{drawn} === {}", expected.len()));
     let found = read(&browser.evaluate(DRAWN));
