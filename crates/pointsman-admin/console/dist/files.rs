@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-CNJ8wr4u.js",
+        path: "assets/index-SCL_wMmd.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-CNJ8wr4u.js"),
-        gzip: include_bytes!("assets/index-CNJ8wr4u.js.gz"),
-        brotli: include_bytes!("assets/index-CNJ8wr4u.js.br"),
+        plain: include_bytes!("assets/index-SCL_wMmd.js"),
+        gzip: include_bytes!("assets/index-SCL_wMmd.js.gz"),
+        brotli: include_bytes!("assets/index-SCL_wMmd.js.br"),
     },
     File {
-        path: "assets/page-uHZdoZjc.js",
+        path: "assets/page-Kus-iJDe.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-uHZdoZjc.js"),
-        gzip: include_bytes!("assets/page-uHZdoZjc.js.gz"),
-        brotli: include_bytes!("assets/page-uHZdoZjc.js.br"),
+        plain: include_bytes!("assets/page-Kus-iJDe.js"),
+        gzip: include_bytes!("assets/page-Kus-iJDe.js.gz"),
+        brotli: include_bytes!("assets/page-Kus-iJDe.js.br"),
     },
     File {
         path: "assets/style-6zZL7uFq.css",

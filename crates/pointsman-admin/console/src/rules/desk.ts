@@ -168,7 +168,6 @@ export class Desk {
   /** Looks at what was changed, or at everything. Only the newest look counts. */
   async check(about: "changed" | "all", isAfterwards = false) {
     this.#stopLooking();
-    clearTimeout(this.#pause);
     // Of what somebody else has written in this tab nothing is said to who may only look.
     if (!this.mayChange && this.isChanged) return;
     const over = (this.#over = new AbortController());
@@ -195,6 +194,7 @@ export class Desk {
   }
 
   #stopLooking() {
+    clearTimeout(this.#pause);
     this.#over?.abort();
     this.#over = this.looking = null;
   }
@@ -273,7 +273,8 @@ export class Desk {
     this.#generation = generation;
     const { listener } = this.rules;
     const file = listeners.find(({ name }) => name === listener)?.rules?.file;
-    if (file !== undefined) this.rules = { ...this.rules, file };
+    if (file === undefined) return;
+    this.rules = { ...this.rules, file };
     this.sharing = listeners.filter(({ rules }) => rules?.file === file).map(({ name }) => name);
     this.tell();
     if (known === null) return;
