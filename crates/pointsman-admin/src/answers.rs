@@ -161,6 +161,7 @@ pub(crate) static DIFFERENCE: Shape = Object(COMPARED);
 
 pub(crate) static PLAN: Shape = Object(&[
     ("version", Version),
+    ("began", Time),
     ("generation", Count),
     ("configuration", Text),
     (
@@ -372,6 +373,7 @@ pub(crate) static SERVER: Shape = All(&[
     Object(&[
         ("pool", Text),
         ("changes", List(&Object(&[("when", Time), ("state", STATES), ("why", Text)]))),
+        ("before", OrNull(&Object(&[("since", Time), ("state", STATES)]))),
     ]),
 ]);
 

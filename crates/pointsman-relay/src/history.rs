@@ -71,6 +71,8 @@ pub(crate) struct Kept {
     /// Since when it has been as it is, in microseconds since the switch began.
     pub(crate) since_us: u64,
     state: ServerState,
+    /// Since when it was how before the oldest of the changes.
+    pub(crate) before: (u64, ServerState),
     /// Oldest first.
     pub(crate) changes: VecDeque<ServerChange>,
 }
@@ -78,7 +80,7 @@ pub(crate) struct Kept {
 impl History {
     /// Of a server that is new.
     pub(crate) fn since(since_us: u64) -> History {
-        History(Mutex::new(Kept { since_us, ..Kept::default() }))
+        History(Mutex::new(Kept { since_us, before: (since_us, ServerState::default()), ..Kept::default() }))
     }
 
     /// Notes what was heard. `state` is asked when nobody else notes anything.
@@ -88,16 +90,20 @@ impl History {
         if state != kept.state {
             (kept.state, kept.since_us) = (state, at_us);
         }
-        if kept.changes.len() >= CHANGES_MAX {
-            kept.changes.pop_front();
+        if kept.changes.len() >= CHANGES_MAX
+            && let Some(oldest) = kept.changes.pop_front()
+            && oldest.state != kept.before.1
+        {
+            kept.before = (oldest.at_us, oldest.state);
         }
         kept.changes.push_back(ServerChange { at_us, state, why: why.into() });
     }
 
     /// Goes on where another one was.
     pub(crate) fn follow(&self, before: &History) {
-        let changes = before.kept().changes;
-        self.locked().changes = changes;
+        let Kept { before, changes, .. } = before.kept();
+        let mut kept = self.locked();
+        (kept.before, kept.changes) = (before, changes);
     }
 
     pub(crate) fn kept(&self) -> Kept {
@@ -117,7 +123,7 @@ mod tests {
     #[test]
     fn the_last_changes_are_kept_and_since_when_it_is_so() {
         let history = History::since(3);
-        assert_eq!(history.kept(), Kept { since_us: 3, ..Kept::default() });
+        assert_eq!(history.kept(), Kept { since_us: 3, before: (3, ServerState::Up), ..Kept::default() });
         history.note(5, "probe", || ServerState::Up);
         assert_eq!(history.kept().since_us, 3, "it was up before");
         for at_us in 6..100 {
@@ -125,6 +131,7 @@ mod tests {
         }
         let kept = history.kept();
         assert_eq!((kept.since_us, kept.changes.len()), (6, CHANGES_MAX));
+        assert_eq!(kept.before, (6, ServerState::Down), "what was before the oldest that is kept");
         let last = ServerChange { at_us: 99, state: ServerState::Down, why: "again".into() };
         assert_eq!(kept.changes.back(), Some(&last));
         history.note(100, "probe", || ServerState::Up);

@@ -23,6 +23,8 @@ pub struct ServerShown {
     pub health: Health,
     /// The last that was heard of it, oldest first.
     pub changes: Vec<ServerChange>,
+    /// Since when it was how before the oldest of them, in microseconds since the switch began.
+    pub before: (u64, ServerState),
     /// Requests on their way to it.
     pub in_flight: u64,
     /// Connections to it that are kept for later.
@@ -193,6 +195,7 @@ fn shown(live: &LiveServer, in_flight: u64, sticky_exceptions: usize) -> ServerS
         admission: standing.admission(),
         health: standing.health(),
         changes: history.changes.into(),
+        before: history.before,
         in_flight,
         idle_connections: live.metrics.idle_connections(),
         requests: live.metrics.requests(),

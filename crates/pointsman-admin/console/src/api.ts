@@ -114,6 +114,8 @@ export interface Server {
 /** A server, with what has become of it lately, the newest first. */
 export interface ServerInFull extends Server {
   changes: { when: string; state: State; why: string }[];
+  /** Before the oldest of those. */
+  before: { since: string; state: State } | null;
 }
 
 export interface StickyClients {
@@ -205,8 +207,14 @@ export function whyNot(error: Error): string {
   return isUnknown ? `it is not known whether it was done: ${error.message}` : `not done: ${error.message}`;
 }
 
+/** What there is to say where something else is there by now. Whoever was not answered before may have put it there. */
+export const late = (mayBeDone: boolean, what: string) =>
+  mayBeDone ? `it may have been done: ${what}. Cancel, and look.` : `not done: ${what}. Cancel, look again, and do it anew.`;
+
 /** How long an answer may take. Changes of a large configuration are read and checked first, and rules are compared. */
 export const PATIENCE_MS = { GET: 5_000, change: 120_000 };
+
+const named = (versions: string[]) => versions.map((version) => `"${version}"`).join(", ");
 
 export type Method = "PUT" | "POST" | "PATCH" | "DELETE";
 
@@ -235,7 +243,7 @@ export class Api {
    * A change, under the version of what was looked at where the API wants one. A text is sent as it is, anything else as
    * JSON.
    */
-  async change<T>(method: Method, path: string, body?: unknown, version?: string): Promise<T> {
+  async change<T>(method: Method, path: string, body?: unknown, version?: string | string[]): Promise<T> {
     try {
       return await this.#ask<T>(method, path, PATIENCE_MS.change, body, version);
     } catch (error) {
@@ -244,20 +252,21 @@ export class Api {
     }
   }
 
-  /** A change that is sent while the page goes: no answer is waited for. */
-  leave(method: Method, path: string, version: string) {
-    const headers = { ...this.#credentials, "If-Match": `"${version}"` };
-    fetch(`../api/v1/${path}`, { method, headers, keepalive: true, credentials: "same-origin" }).catch(() => {});
+  /** A change of any of those versions that is sent also where the page goes. The status of its answer, 0 where none came. */
+  async leave(method: Method, path: string, versions: string[]): Promise<number> {
+    const headers = { ...this.#credentials, "If-Match": named(versions) };
+    const sent = fetch(`../api/v1/${path}`, { method, headers, keepalive: true, credentials: "same-origin" });
+    return sent.then(({ status }) => status, () => 0);
   }
 
   get #credentials(): Record<string, string> {
     return this.#token === null ? {} : { Authorization: `Bearer ${this.#token}` };
   }
 
-  async #ask<T>(method: string, path: string, patienceMs: number, body?: unknown, version?: string, over?: AbortSignal): Promise<T> {
+  async #ask<T>(method: string, path: string, patienceMs: number, body?: unknown, version?: string | string[], over?: AbortSignal): Promise<T> {
     const headers = this.#credentials;
     if (body !== undefined) headers["Content-Type"] = typeof body === "string" ? "text/plain" : "application/json";
-    if (version !== undefined) headers["If-Match"] = `"${version}"`;
+    if (version !== undefined) headers["If-Match"] = named([version].flat());
     const request: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
     if (body !== undefined) request.body = typeof body === "string" ? body : JSON.stringify(body);
     const patience = AbortSignal.timeout(patienceMs);

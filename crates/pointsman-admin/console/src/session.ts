@@ -16,8 +16,8 @@ interface Standing {
 }
 
 export interface Session extends Standing {
-  /** Nothing where it went well, otherwise why not. */
-  signIn: (token: string) => Promise<string | null>;
+  /** Nothing where it went well, otherwise why not. Who is gone by then is not signed in. */
+  signIn: (token: string, isWanted: () => boolean) => Promise<string | null>;
   signOut: () => void;
   /** What another request was refused with: a token may have been taken away. */
   refused: (refusal: Error) => void;
@@ -53,15 +53,16 @@ export function useSession(): Session {
     return () => clearTimeout(timer);
   }, [standing, look]);
 
-  const signIn = useCallback(async (token: string) => {
+  const signIn = useCallback(async (token: string, isWanted: () => boolean) => {
     if (/\s/.test(token)) return "the token alone is asked for, without its name";
     // What no header can have is no token.
     if (!/^[!-~]+$/.test(token)) return "the token is not known";
     const next = await standingOf(new Api(token));
     if (next.is !== "known" || !next.api.hasToken) return next.note;
-    setStanding(next);
+    // Somebody else has come in meanwhile.
+    if (isWanted()) setStanding((now) => (now.api === api ? next : now));
     return null;
-  }, []);
+  }, [api]);
   const signOut = useCallback(() => setStanding(start()), []);
   const refused = useCallback(
     (refusal: Error) => {

@@ -21,46 +21,73 @@ export function Gate({ session }: { session: Session }) {
   );
 }
 
+/** Whether somebody has just pressed what is gone now: they are to go on from what stands in its place. */
+let hasPressed = false;
+
 /** Who is signed in, and the way in or out. */
 export function WhoLooks({ session }: { session: Session }) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
-  // Not before the field is there which is to have the focus.
-  useEffect(() => void (isOpen && dialog.current?.showModal()), [isOpen]);
-  const access = session.access;
+  const { access } = session;
+  useEffect(() => {
+    // Before the window nothing has the focus.
+    if (isOpen || !hasPressed || !box.current) return;
+    hasPressed = false;
+    box.current.querySelector("button")?.focus();
+  }, [access?.may, isOpen]);
+  const signOut = () => {
+    hasPressed = true;
+    session.signOut();
+  };
   if (!access) return null;
-  if (access.may === "change") {
-    return (
-      <div class="who">
-        <span>
-          <b>{access.who}</b> may change
-        </span>
-        {session.api.hasToken ? (
-          <button type="button" onClick={session.signOut}>
-            Sign out
-          </button>
-        ) : (
-          // The browser shows it with each request: there is no way out but to have it show another one.
-          <span>by client certificate</span>
-        )}
-      </div>
-    );
-  }
-  const close = () => dialog.current?.close();
   return (
-    <div class="who">
-      {session.note !== null && <span class="note">{session.note}</span>}
+    <div class="who" ref={box}>
+      {access.may === "change" ? <Known session={session} signOut={signOut} /> : <Looking session={session} signIn={() => setOpen(true)} />}
+      {isOpen && <SignInDialog session={session} onDone={() => setOpen(false)} />}
+    </div>
+  );
+}
+
+function Known({ session: { api, access }, signOut }: { session: Session; signOut: () => void }) {
+  return (
+    <>
+      <span>
+        <b>{access!.who}</b> may change
+      </span>
+      {api.hasToken ? (
+        <button type="button" onClick={signOut}>
+          Sign out
+        </button>
+      ) : (
+        // The browser shows it with each request: there is no way out but to have it show another one.
+        <span>by client certificate</span>
+      )}
+    </>
+  );
+}
+
+function Looking({ session: { note, access }, signIn }: { session: Session; signIn: () => void }) {
+  return (
+    <>
+      {note !== null && <span class="note">{note}</span>}
       <span>you may look</span>
-      {access.takes.includes("token") && (
-        <button type="button" onClick={() => setOpen(true)}>
+      {access!.takes.includes("token") && (
+        <button type="button" onClick={signIn}>
           Sign in
         </button>
       )}
-      <dialog ref={dialog} aria-labelledby="sign-in-title" onClose={() => setOpen(false)}>
-        <h2 id="sign-in-title">Sign in</h2>
-        {isOpen && <SignInForm session={session} said={null} onDone={close} onCancel={close} />}
-      </dialog>
-    </div>
+    </>
+  );
+}
+
+function SignInDialog({ session, onDone }: { session: Session; onDone: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby="sign-in-title" onClose={onDone}>
+      <h2 id="sign-in-title">Sign in</h2>
+      <SignInForm session={session} said={null} onDone={onDone} onCancel={() => dialog.current?.close()} />
+    </dialog>
   );
 }
 
@@ -75,11 +102,17 @@ function SignInForm({ session, said, onDone, onCancel }: FormOf) {
   const [token, setToken] = useState("");
   const [refused, setRefused] = useState(said);
   const field = useRef<HTMLInputElement>(null);
+  const isGone = useRef(false);
+  useEffect(() => () => void (isGone.current = true), []);
   const submit = async (event: Event) => {
     event.preventDefault();
     const asked = token.trim();
-    const why = asked === "" ? "a token is needed" : await session.signIn(asked);
-    if (why === null) return onDone();
+    const why = asked === "" ? "a token is needed" : await session.signIn(asked, () => !isGone.current);
+    if (isGone.current) return;
+    if (why === null) {
+      hasPressed = true;
+      return onDone();
+    }
     setRefused(why);
     // What went wrong is read with the field that it is about.
     field.current?.focus();

@@ -2,6 +2,7 @@
 
 mod bench;
 mod crowded;
+mod hands;
 mod live;
 mod pictures;
 pub(crate) mod rules;
@@ -277,6 +278,34 @@ fn signing_in() {
         "document.querySelector('.who')?.textContent.startsWith('your token is no longer known')",
     );
     browser.wait_until(&format!("!({may_press})"));
+    // Another one signs in, in the same page.
+    click(&mut browser, ".who button");
+    browser.wait_until("document.activeElement.id === 'token'");
+    browser.type_text(&ADMIN_TOKEN.replace('8', "9"));
+    browser.press(ENTER.0, ENTER.1);
+    browser.wait_until(may_press);
+    // Who goes on by the keyboard goes on from there.
+    browser.wait_until("document.activeElement.textContent === 'Sign out'");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Who has put the window away is not signed in by an answer that comes late.
+#[test]
+fn signing_in_is_given_up() {
+    let shop = Shop::start();
+    let Some(mut browser) = shop.open("#/servers") else { return };
+    unsure::ask_by(
+        &mut browser,
+        "async (ask, path, options) => { const answer = await ask(path, options); \
+         if (options.headers?.Authorization) await new Promise((come) => { window.come = come; }); return answer; }",
+    );
+    sign_in(&mut browser, ADMIN_TOKEN);
+    browser.wait_until("!!window.come");
+    click(&mut browser, "dialog[open] .buttons button");
+    browser.wait_until("!document.querySelector('dialog')");
+    browser.evaluate("window.come()");
+    browser.evaluate("new Promise((pass) => setTimeout(pass, 50))");
+    assert_eq!(browser.evaluate("document.querySelector('.who').textContent"), "you may lookSign in");
     assert_eq!(browser.complaints(), [""; 0]);
 }
 

@@ -173,6 +173,7 @@ fn what_has_become_of_a_server(threads: usize) {
     let times: Vec<_> =
         said["changes"].as_array().expect("a list").iter().map(|change| change["when"].as_str()).collect();
     assert!(times[0] >= times[1] && times[1] >= times[2], "{said}");
+    assert!(said["before"]["since"].as_str() <= times[2], "{said}");
     assert_eq!(said["since"].as_str(), times[0]);
     let (answer, _) = switch.admin_ask("GET", &format!("{POOL}/servers/none"), "", "");
     assert_eq!(answer.status(), 404);

@@ -61,7 +61,7 @@ ask why, and after how many bytes of the body:
 
 measure it, and open the result in the console:
 
-  {this} bench load {https}/ --ca {authority} --rate 50 --time 5s --save bench.json
+  {this} bench load {https}/ --ca {authority} --header 'User-Agent: bench' --rate 50 --time 5s --save bench.json
 
 the demo's own visitors go on asking, some slowly, some for what is broken; what others ask for shows here, until Ctrl-C:
 

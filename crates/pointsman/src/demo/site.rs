@@ -190,13 +190,14 @@ struct Certificates {
 impl Certificates {
     fn issue() -> Result<Certificates, rcgen::Error> {
         let mut params = CertificateParams::new(Vec::new())?;
-        params.distinguished_name = named("pointsman demo, throw it away");
+        params.distinguished_name = named("pointsman demo (throw it away)");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
         let names = [HOST].into_iter().chain(OTHER_NAMES).map(str::to_owned);
         let mut params = CertificateParams::new(names.collect::<Vec<_>>())?;
         params.distinguished_name = named(HOST);
+        params.not_before = SystemTime::now().into();
         params.not_after = (SystemTime::now() + CERTIFICATE_FOR).into();
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

@@ -159,6 +159,7 @@ impl Control {
                         enquiries,
                         enquiries_of_strangers,
                         begun,
+                        began: By::now("-", "").when,
                     };
                     Some(serve_admin(listening, &timers, pages)?)
                 }

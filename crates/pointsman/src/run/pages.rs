@@ -54,6 +54,8 @@ pub(super) struct SwitchPages {
     pub(super) enquiries_of_strangers: Enquiries,
     /// What was asked for of the last dry-run.
     pub(super) begun: RefCell<Option<Begun>>,
+    /// When this process began.
+    pub(super) began: String,
 }
 
 impl Pages for SwitchPages {

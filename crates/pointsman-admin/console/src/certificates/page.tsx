@@ -1,10 +1,10 @@
 // Certificates: how long each is good for, who shows it, what is odd about it; and another one in its place.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { type Certificate, type Refusal, whyNot } from "../api";
+import { type Certificate, late, type Refusal, whyNot } from "../api";
 import { useEvery } from "../every";
 import type { Watching } from "../looks";
-import { Lines, Notice, type Said } from "../notice";
+import { Notice, type Said } from "../notice";
 import { type Part, Parts } from "../parts";
 import { type Session, whatIsMissing } from "../session";
 
@@ -144,6 +144,7 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
   const field = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState("");
   const [isBusy, setBusy] = useState(false);
+  const mayBeDone = useRef(false);
   useEffect(() => dialog.current?.showModal(), []);
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -158,7 +159,8 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
       dialog.current?.close();
       await done({ text, lines: replaced.text.trimEnd(), isBad: false });
     } catch (error) {
-      setSaid(saidOf(error as Refusal));
+      setSaid(saidOf(error as Refusal, mayBeDone.current));
+      mayBeDone.current ||= (error as Refusal).mayBeDone;
       refused(error as Error);
       setBusy(false);
     }
@@ -176,7 +178,7 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
         <label for="pem-files">or out of files</label>
         <input id="pem-files" type="file" multiple accept=".pem,.crt,.cer,.key" onChange={read} />
         <p class="quiet">New handshakes get it at once, and it stands in {old.file}. What goes on goes on.</p>
-        <div class="said" role="alert">{said && <Lines text={said} />}</div>
+        <div class="said" role="alert">{said}</div>
         <div class="buttons">
           <button type="button" onClick={() => dialog.current?.close()}>
             Cancel
@@ -190,7 +192,7 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
   );
 }
 
-function saidOf(refusal: Refusal): string {
-  if (refusal.status === 412) return "not done: another certificate serves by now. Cancel, look again, and do it anew.";
+function saidOf(refusal: Refusal, mayBeDone: boolean): string {
+  if (refusal.status === 412) return late(mayBeDone, "another certificate serves by now");
   return whyNot(refusal);
 }

@@ -18,23 +18,25 @@ interface Kind {
   title: string;
   of: (rates: Rates) => number | null;
   shown: (value: number) => string;
+  /** What its scale goes to at least. */
+  least: number;
 }
 
 const CHARTS: Kind[] = [
-  { title: "Requests / s", of: (rates) => rates.requests, shown: rate },
-  { title: "Errors (5xx) / s", of: (rates) => rates.errors, shown: rate },
-  { title: "99 % within", of: (rates) => rates.p99, shown: duration },
+  { title: "Requests / s", of: (rates) => rates.requests, shown: rate, least: 1 },
+  { title: "Errors (5xx) / s", of: (rates) => rates.errors, shown: rate, least: 1 },
+  { title: "99 % within", of: (rates) => rates.p99, shown: duration, least: 1_000 },
 ];
 
 export function Charts({ looks, places }: { looks: Look[]; places: Place[] }) {
   return (
     <div class="charts">
-      {CHARTS.map(({ title, of, shown }) => {
+      {CHARTS.map(({ title, of, shown, least }) => {
         const value = (index: number, key: string) => {
           const rates = ratesAt(looks, index, key);
           return rates ? of(rates) : null;
         };
-        return <Chart key={title} {...{ title, shown, value }} looks={looks} lines={places} />;
+        return <Chart key={title} {...{ title, shown, value, least }} looks={looks} lines={places} />;
       })}
     </div>
   );
@@ -49,9 +51,11 @@ interface ChartOf {
   shown: (value: number) => string;
   /** The end of the scale, where it is not the largest value. */
   most?: number;
+  /** What it goes to at least, otherwise. */
+  least?: number;
 }
 
-export function Chart({ title, looks, lines, value, shown, most }: ChartOf) {
+export function Chart({ title, looks, lines, value, shown, most, least = 1 }: ChartOf) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const names = JSON.stringify(lines.map((line) => line.key));
@@ -59,7 +63,7 @@ export function Chart({ title, looks, lines, value, shown, most }: ChartOf) {
     const parent = box.current!;
     const make = () => {
       chart.current?.destroy();
-      chart.current = new uPlot(options(shown, most, lines, parent), [[]], parent);
+      chart.current = new uPlot(options(shown, [most, least], lines, parent), [[]], parent);
     };
     make();
     const scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -88,7 +92,7 @@ export function Chart({ title, looks, lines, value, shown, most }: ChartOf) {
 
 const sizeOf = (parent: HTMLElement) => ({ width: Math.max(120, parent.clientWidth), height: 150 });
 
-function options(shown: ChartOf["shown"], most: number | undefined, lines: Drawn[], parent: HTMLElement): uPlot.Options {
+function options(shown: ChartOf["shown"], [most, least]: [number | undefined, number], lines: Drawn[], parent: HTMLElement): uPlot.Options {
   const style = getComputedStyle(parent);
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const font = `11px ${style.fontFamily}`;
@@ -101,7 +105,7 @@ function options(shown: ChartOf["shown"], most: number | undefined, lines: Drawn
     scales: {
       // As long as there is little to show, it comes in from the right.
       x: { time: true, range: (_, _min, max) => [max - (LOOKS_MAX - 1), max] },
-      y: { range: (_, _min, max) => [0, most ?? Math.max(max || 0, 1) * 1.1] },
+      y: { range: (_, _min, max) => [0, most ?? Math.max(max || 0, least) * 1.1] },
     },
     series: [
       {},

@@ -85,10 +85,11 @@ function OutlierTable({ outliers, named }: { outliers: Outlier[]; named: boolean
           {rows.map((outlier, index) => {
             const own = keys[index]!;
             const isOpen = open === own;
+            const toggle = () => setOpen(isOpen ? null : own);
             return [
-              <tr key={own} data-outlier={index} data-rule={outlier.rule ?? ""}>
+              <tr key={own} data-outlier={index} data-rule={outlier.rule ?? ""} onClick={toggle}>
                 <th scope="row">
-                  <button type="button" aria-expanded={isOpen} onClick={() => setOpen(isOpen ? null : own)}>
+                  <button type="button" aria-expanded={isOpen}>
                     {age((Date.now() - Date.parse(outlier.when)) / 1000)}
                   </button>
                 </th>

@@ -1,6 +1,8 @@
 // What the page Rules asks of the admin API, and what it is answered.
 
 export interface Plan {
+  /** When the process began whose generations these are. */
+  began: string;
   generation: number;
   listeners: { name: string; protocol: string; rules: { file: string; rules_version: string } | null }[];
 }
@@ -56,6 +58,17 @@ export interface Witness {
   /** So many bytes of `more_of` are left out of it. */
   more_bytes?: number;
   more_of?: string;
+}
+
+const LABEL_MAX = 110;
+
+/** By which one is told from another: its first line, and what else its head and its options say but the host. */
+export function labelOf({ request, options }: Witness): string {
+  const [first = "", ...lines] = request.split(/\r?\n\r?\n/)[0]!.split(/\r?\n/);
+  const more = lines.filter((line) => !/^(host|content-length|content-type):/i.test(line));
+  const others = options.replace(/--listener \S+/, "");
+  const label = [first, ...more, others].map((part) => part.trim()).filter((part) => part !== "").join(" · ");
+  return label.length > LABEL_MAX ? `${label.slice(0, LABEL_MAX)}…` : label;
 }
 
 export type Severity = "error" | "warning" | "note";
@@ -165,6 +178,7 @@ export interface DryRun {
   changed: number;
   untold: number;
   groups: {
+    listener: string;
     kind: "changed" | "other_rule";
     old: Side;
     new: Side;
@@ -214,12 +228,16 @@ export interface Vocabulary {
   lists: string[];
 }
 
-/** By which the switch knows that several questions are of the same page: a newer one ends an older one of its kind. */
+/** By which the switch knows that several questions are of the same page and listener: a newer one ends an older one of its kind. */
 const PAGE = crypto.getRandomValues(new Uint32Array(2)).join("-");
+const listeners: string[] = [];
 
 /** By which a dry-run is known, also where nobody is told that it has begun. */
 export const newId = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
-export const asked = (kind: "check" | "explain" | "format") => `client=${PAGE}-${kind}`;
+export function asked(kind: "check" | "explain" | "format", listener: string): string {
+  if (!listeners.includes(listener)) listeners.push(listener);
+  return `client=${PAGE}-${listeners.indexOf(listener)}-${kind}`;
+}
 
 export const ofListener = (listener: string, what: string) => `listeners/${encodeURIComponent(listener)}/${what}`;

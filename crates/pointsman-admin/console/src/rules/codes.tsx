@@ -94,12 +94,13 @@ function Table({ block, follow }: { block: string; follow: Follow }) {
   );
 }
 
-/** Code as code; a link to another page of these leads there, and of any other its words are there. */
+/** Code as code, what is stressed as that; a link to another page of these leads there, and of any other its words are there. */
 function Words({ text, follow }: { text: string; follow: Follow }) {
-  const parts = text.split(/(\[[^\]]*\]\([^)]*\)|`[^`]*`)/);
+  const parts = text.split(/(\[[^\]]*\]\([^)]*\)|`[^`]*`|\*[^*]+\*)/);
   return (
     <>
       {parts.map((part, index) => {
+        if (/^\*.+\*$/.test(part)) return <em key={index}>{part.slice(1, -1)}</em>;
         if (part.startsWith("`")) return <code key={index}>{part.slice(1, -1)}</code>;
         const link = /^\[([^\]]*)\]\(([^)]*)\)$/.exec(part);
         if (!link) return part;

@@ -18,6 +18,8 @@ const WITHIN_MS = { changed: 1_000, all: 8_000 };
 const REST_MS = 1_500;
 /** How long until it is asked again for rules that did not come. */
 const AGAIN_MS = 2_000;
+/** No answer, another question of the same page, too much else to do: it may be answered in a moment. */
+const PASSING = [0, 409, 503, 504];
 const desks = new Map<string, Desk>();
 
 /** Asks before the tab is closed. Within the console the text is kept. */
@@ -29,6 +31,9 @@ addEventListener("pagehide", () => desks.forEach(({ review }) => review?.leave()
 
 /** All of them: that of another listener, or of a page that is not shown, is somebody's, too. */
 attend((session) => desks.forEach((desk) => desk.attend(session)));
+
+/** Whether there is something of that listener that is not published. */
+export const isWritten = (listener: string) => desks.get(listener)?.isChanged ?? false;
 
 /** The desk of a listener; null until its rules have come. */
 export function useDesk(session: Session, listener: string | null): { desk: Desk | null; trouble: string | null } {
@@ -95,8 +100,8 @@ export class Desk {
   readonly #sent = new Set<string>();
   /** Which version was seen to be none of those. */
   #theirs: string | null = null;
-  /** Of the configuration whose words are known here. */
-  #generation: number | null = null;
+  /** Which configuration the words are of that are known here. */
+  #words: string | null = null;
   #over: AbortController | null = null;
   readonly #listeners = new Set<() => void>();
 
@@ -135,15 +140,22 @@ export class Desk {
     this.review?.leave();
     this.#stopLooking();
     this.trial.forget();
+    this.#sent.clear();
     [this.review, this.said, this.checked, this.checkTrouble] = [null, null, null, null];
     this.#place([]);
     this.editor.freeze(!this.mayChange);
-    if (this.session.access) void this.check(this.#about);
+    if (this.#listeners.size > 0) this.#lookFirst();
     this.tell();
+  }
+
+  /** What nobody sees is not looked at. */
+  #lookFirst() {
+    if (this.session.access && this.checked === null && this.looking === null) void this.check(this.#about);
   }
 
   listen(heard: () => void): () => void {
     this.#listeners.add(heard);
+    this.#lookFirst();
     return () => void this.#listeners.delete(heard);
   }
 
@@ -179,18 +191,24 @@ export class Desk {
       // Who types on is told of what stands there then.
       if (this.#over !== over || doc !== this.editor.doc) return;
       // Others serve by now than those that are shown, which come in a moment.
-      if (!this.mayChange && checked.rules_version !== this.rules.rules_version) return;
+      if (!this.mayChange && checked.rules_version !== this.rules.rules_version) return this.#lookAgain(about);
       // What was not reached takes nothing away of what is known.
       if (checked.is_settled || !isAfterwards) this.#show(checked, about);
       this.checkTrouble = null;
       if (about === "changed" && checked.compiles) this.#pause = window.setTimeout(() => this.check("all", true), REST_MS);
     } catch (error) {
       if (this.#over !== over) return;
-      if (!isAfterwards) this.checkTrouble = (error as Error).message;
-      this.session.refused(error as Error);
+      const refusal = error as Refusal;
+      if (!isAfterwards) this.checkTrouble = refusal.message;
+      this.session.refused(refusal);
+      if (PASSING.includes(refusal.status)) this.#lookAgain(about, isAfterwards);
     }
     this.looking = null;
     this.tell();
+  }
+
+  #lookAgain(about: "changed" | "all", isAfterwards = false) {
+    if (this.#listeners.size > 0) this.#pause = window.setTimeout(() => this.check(about, isAfterwards), AGAIN_MS);
   }
 
   #stopLooking() {
@@ -202,7 +220,7 @@ export class Desk {
   /** What serves may be asked about by whoever looks. */
   #checked(about: "changed" | "all", signal: AbortSignal): Promise<Checked> {
     const { api } = this.session;
-    const of = (query: string) => ofListener(this.rules.listener, `rules/check?${query}within_ms=${WITHIN_MS[about]}&${asked("check")}`);
+    const of = (query: string) => ofListener(this.rules.listener, `rules/check?${query}within_ms=${WITHIN_MS[about]}&${asked("check", this.rules.listener)}`);
     if (!this.mayChange) return api.get<Checked>(of(""), PATIENCE_MS.change, signal);
     return api.question<Checked>("POST", of(`about=${about}&`), this.editor.text, undefined, signal);
   }
@@ -210,11 +228,13 @@ export class Desk {
   async format() {
     if (!this.mayChange || this.review) return;
     const { doc } = this.editor;
+    const { api } = this.session;
+    const { listener } = this.rules;
     try {
-      const path = ofListener(this.rules.listener, `rules/format?${asked("format")}`);
-      const formatted = await this.session.api.question<{ text: string; is_changed: boolean }>("POST", path, this.editor.text);
-      // Somebody has typed meanwhile, or publishes what stands there.
-      if (this.review || doc !== this.editor.doc) return;
+      const path = ofListener(listener, `rules/format?${asked("format", listener)}`);
+      const formatted = await api.question<{ text: string; is_changed: boolean }>("POST", path, this.editor.text);
+      // Somebody has typed meanwhile, or publishes what stands there, or has signed out.
+      if (this.review || doc !== this.editor.doc || api !== this.session.api) return;
       this.editor.replace(formatted.text);
       this.say(formatted.is_changed ? "formatted" : "it is in its form");
     } catch (error) {
@@ -225,8 +245,10 @@ export class Desk {
   /** The text of a version, in the place of what stands there. */
   async open({ n, rules_version }: Version) {
     const { doc } = this.editor;
+    const { api } = this.session;
     try {
-      const { text } = await this.session.api.get<{ text: string }>(`versions/${n}?of=${rules_version}`);
+      const { text } = await api.get<{ text: string }>(`versions/${n}?of=${rules_version}`);
+      if (api !== this.session.api) return;
       if (this.review || doc !== this.editor.doc) return this.say(`version ${n} did not take the place of what was written meanwhile`);
       this.editor.replace(text);
     } catch (error) {
@@ -267,22 +289,25 @@ export class Desk {
   }
 
   /** The configuration is another one: rules may name other things, and others may have them. */
-  async learn({ generation, listeners }: Plan) {
-    if (generation === this.#generation) return;
-    const known = this.#generation;
-    this.#generation = generation;
+  async learn({ began, generation, listeners }: Plan) {
     const { listener } = this.rules;
     const file = listeners.find(({ name }) => name === listener)?.rules?.file;
     if (file === undefined) return;
-    this.rules = { ...this.rules, file };
-    this.sharing = listeners.filter(({ rules }) => rules?.file === file).map(({ name }) => name);
-    this.tell();
+    const sharing = listeners.filter(({ rules }) => rules?.file === file).map(({ name }) => name);
+    if (file !== this.rules.file || sharing.join() !== this.sharing.join()) {
+      [this.rules, this.sharing] = [{ ...this.rules, file }, sharing];
+      this.tell();
+    }
+    const words = `${began} ${generation}`;
+    if (words === this.#words) return;
+    const known = this.#words;
+    this.#words = words;
     if (known === null) return;
     try {
       this.editor.learn(await this.session.api.get<Vocabulary>(ofListener(listener, "vocabulary")));
     } catch (error) {
       // The next look tries again.
-      this.#generation = known;
+      this.#words = known;
       this.session.refused(error as Error);
     }
   }
@@ -321,9 +346,11 @@ export class Desk {
 
   /** The text stays, and what it changes is said of the rules that serve now. */
   async goOnFromTheirs() {
+    const { api } = this.session;
+    const { review } = this;
     await this.#begin(false);
-    await this.review?.end();
-    await this.check("changed");
+    await review?.end();
+    if (api === this.session.api) await this.check("changed");
   }
 
   /** The text goes; it can be undone in the editor. */
@@ -339,6 +366,7 @@ export class Desk {
 
   /** What was written serves. */
   async published(version: string, text: string) {
+    this.review?.leave();
     this.endReview();
     this.rules = { ...this.rules, rules_version: version, text };
     this.#base = writtenOf(text);
@@ -350,9 +378,11 @@ export class Desk {
   /** From those that serve. Where nobody has asked for it the bar says that nothing comes, and the next look tries again. */
   async #begin(isTaken: boolean, isUnasked = false) {
     const { doc } = this.editor;
+    const { api } = this.session;
     this.#isBeginning = true;
     try {
-      const rules = await this.session.api.get<Rules>(ofListener(this.rules.listener, "rules"));
+      const rules = await api.get<Rules>(ofListener(this.rules.listener, "rules"));
+      if (api !== this.session.api) return;
       if (isTaken && doc !== this.editor.doc) {
         // Somebody has typed meanwhile.
         this.newer = rules.rules_version;

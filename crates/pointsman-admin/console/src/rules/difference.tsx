@@ -1,6 +1,6 @@
 // What two sets of rules decide differently, each way with a request that shows it.
 
-import type { Compared, Way } from "./calls";
+import { type Compared, labelOf, type Way } from "./calls";
 import type { Desk } from "./desk";
 
 const WAYS_MAX = 100;
@@ -76,7 +76,7 @@ function WitnessButton({ desk, way: { witness } }: { desk: Desk; way: Way }) {
   };
   return (
     <button type="button" class="witness" onClick={tryOut}>
-      Try <code>{witness.request.split("\n")[0]!.trim().slice(0, 60)}</code>
+      Try <code>{labelOf(witness)}</code>
     </button>
   );
 }

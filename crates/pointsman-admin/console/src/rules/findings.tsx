@@ -1,7 +1,7 @@
 // What the analyst finds, below the editor: errors first, in the order of the text.
 
 import { useState } from "preact/hooks";
-import type { Finding, Severity } from "./calls";
+import { type Finding, labelOf, type Severity } from "./calls";
 import { CodeDialog, hasPage } from "./codes";
 import type { Desk } from "./desk";
 import type { Placed } from "./editor";
@@ -70,7 +70,7 @@ function Row({ placed, line, desk, tell }: { placed: Placed; line: number; desk:
       {finding.help && <p class="quiet">{finding.help}</p>}
       {finding.witness && (
         <button type="button" class="witness" onClick={() => desk.tryOut(finding)}>
-          Try its request: <code>{finding.witness.request.split("\n")[0]!.trim().slice(0, 80)}</code>
+          Try its request: <code>{labelOf(finding.witness)}</code>
         </button>
       )}
     </li>

@@ -1,7 +1,7 @@
 // Which rules have served since the start: who, when, why, what was otherwise, and the way back.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { PATIENCE_MS, type Refusal, whyNot } from "../api";
+import { late, PATIENCE_MS, type Refusal, whyNot } from "../api";
 import { useEvery } from "../every";
 import type { Compared, Published, Version } from "./calls";
 import type { Desk } from "./desk";
@@ -14,6 +14,8 @@ export function History({ desk }: { desk: Desk }) {
   const [compared, setCompared] = useState<{ n: number; found: Compared | null } | null>(null);
   /** What was asked for, and which rules served then: nobody takes back what they have not seen. */
   const [asked, setAsked] = useState<{ version: Version; serves: string } | null>(null);
+  // What was compared with what served then is no longer so.
+  useEffect(() => setCompared(null), [desk.rules.rules_version]);
   const compare = async ({ n, rules_version }: Version) => {
     setCompared({ n, found: null });
     try {
@@ -142,21 +144,25 @@ function RollBack({ desk, version, serves, onDone }: { desk: Desk; version: Vers
   const [why, setWhy] = useState("");
   const [said, setSaid] = useState("");
   const [isBusy, setBusy] = useState(false);
+  const mayBeDone = useRef(false);
   useEffect(() => dialog.current?.showModal(), []);
   const submit = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
     setBusy(true);
+    const { api } = desk.session;
     try {
       const reason = why.trim() === "" ? "" : `&why=${encodeURIComponent(why.trim())}`;
       const path = `versions/${version.n}/restore?of=${version.rules_version}${reason}`;
-      const published = await desk.session.api.change<Published>("POST", path, undefined, serves);
+      const published = await api.change<Published>("POST", path, undefined, serves);
       dialog.current?.close();
+      if (api !== desk.session.api) return;
       desk.say(`version ${version.n} serves again, as generation ${published.generation}`, published.text);
       await desk.notice(published.rules_version);
     } catch (error) {
-      const isLate = (error as Refusal).status === 412;
-      setSaid(isLate ? "not done: other rules serve by now than when you asked. Cancel, look again, and do it anew." : whyNot(error as Error));
+      const refusal = error as Refusal;
+      setSaid(refusal.status === 412 ? late(mayBeDone.current, "other rules serve by now than when you asked") : whyNot(refusal));
+      mayBeDone.current ||= refusal.mayBeDone;
       desk.session.refused(error as Error);
       setBusy(false);
     }

@@ -47,12 +47,16 @@ export function Newer({ desk }: { desk: Desk }) {
             What they have changed
           </button>
         )}
-        <button type="button" onClick={() => desk.goOnFromTheirs()}>
-          Keep mine, compare with theirs
-        </button>
-        <button type="button" onClick={() => desk.takeTheirs()}>
-          Take theirs
-        </button>
+        {desk.mayChange && (
+          <>
+            <button type="button" onClick={() => desk.goOnFromTheirs()}>
+              Keep mine, compare with theirs
+            </button>
+            <button type="button" onClick={() => desk.takeTheirs()}>
+              Take theirs
+            </button>
+          </>
+        )}
       </p>
     </section>
   );

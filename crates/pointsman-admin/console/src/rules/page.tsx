@@ -7,7 +7,7 @@ import type { Watching } from "../looks";
 import { Notice } from "../notice";
 import type { Session } from "../session";
 import type { Plan } from "./calls";
-import { type Desk, useDesk } from "./desk";
+import { type Desk, isWritten, useDesk } from "./desk";
 import { KEYS } from "./editor";
 import { Findings } from "./findings";
 import { History } from "./history";
@@ -22,7 +22,8 @@ let chosen: string | null = null;
 export function RulesPage({ session, watching }: { session: Session; watching: Watching }) {
   const { plan, trouble } = usePlan(session);
   const [listener, setListener] = useState(chosen);
-  const ruled = plan?.listeners.filter((listener) => listener.rules !== null) ?? [];
+  // What was written for rules that a reload has taken away is kept.
+  const ruled = plan?.listeners.filter(({ name, rules }) => rules !== null || isWritten(name)) ?? [];
   const shown = ruled.find(({ name }) => name === listener) ?? ruled[0];
   const { desk, trouble: deskTrouble } = useDesk(session, shown?.name ?? null);
   const version = shown?.rules?.rules_version;
@@ -39,6 +40,7 @@ export function RulesPage({ session, watching }: { session: Session; watching: W
       {silent && !watching.trouble && <p class="stale">{silent}</p>}
       {plan && ruled.length === 0 && <p class="quiet">No listener has rules: requests go to default pools.</p>}
       {ruled.length > 1 && <Listeners names={ruled.map(({ name }) => name)} chosen={shown?.name ?? ""} choose={choose} />}
+      {desk && shown?.rules === null && <p class="stale">The listener has no rules any more. What was written is kept.</p>}
       {desk ? <DeskShown key={desk.rules.listener} desk={desk} access={session.access} /> : ruled.length > 0 && !silent && <p class="quiet">looking…</p>}
     </>
   );
@@ -109,11 +111,20 @@ function whatIsMissing(access: Access | null, isChanged: boolean): string {
 function EditorSection({ desk }: { desk: Desk }) {
   const { rules, isChanged, mayChange, review } = desk;
   const isOpen = mayChange && review === null;
+  const title = useRef<HTMLHeadingElement>(null);
+  const hadReview = useRef(review !== null);
+  useEffect(() => {
+    // What was pressed there is gone with the steps.
+    if (hadReview.current && !review && document.activeElement === document.body) title.current?.focus();
+    hadReview.current = review !== null;
+  }, [review]);
   const others = desk.sharing.filter((name) => name !== rules.listener);
   return (
     <section aria-labelledby="editor-title">
       <div class="head">
-        <h2 id="editor-title">{rules.listener}</h2>
+        <h2 id="editor-title" ref={title} tabIndex={-1}>
+          {rules.listener}
+        </h2>
         <span class="quiet">
           {rules.file}
           {others.length > 0 && `, also of ${others.join(", ")}`}
@@ -139,7 +150,7 @@ function EditorSection({ desk }: { desk: Desk }) {
         )}
       </div>
       <Host desk={desk} />
-      <p class="quiet">{KEYS}</p>
+      {mayChange && <p class="quiet">{KEYS}</p>}
       <Findings desk={desk} />
     </section>
   );

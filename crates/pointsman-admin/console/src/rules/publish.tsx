@@ -42,7 +42,7 @@ export function PublishSection({ desk, review }: { desk: Desk; review: Review })
 
 function DryRunStep({ review }: { review: Review }) {
   const [seconds, setSeconds] = useState("60");
-  const { dryRun, isRunning, isBusy } = review;
+  const { dryRun, other, isRunning, isBusy } = review;
   const look = useCallback(() => review.look(), [review]);
   useEvery(LOOK_EVERY_MS, review.isLooking ? look : null);
   const start = (event: Event) => {
@@ -66,6 +66,14 @@ function DryRunStep({ review }: { review: Review }) {
           </button>
         )}
       </form>
+      {other && (
+        <p class="head">
+          That of {other.who} goes on{other.rules_of !== null && `, of rules for ${other.rules_of}`}, {Math.ceil(other.seconds - other.elapsed_ms / 1000)} s more at most.
+          <button type="button" disabled={isBusy} onClick={() => review.endOther()}>
+            End it
+          </button>
+        </p>
+      )}
       {dryRun && <DryRunShown dryRun={dryRun} />}
     </>
   );
@@ -81,6 +89,7 @@ function DryRunShown({ dryRun }: { dryRun: DryRun }) {
     ["Otherwise", changed, changed > 0 ? "warn" : undefined],
     ["Not to be told", untold, untold > 0 ? "warn" : undefined],
   ];
+  const hasListeners = new Set(groups.map(({ listener }) => listener)).size > 1;
   return (
     <div class="dry-run" data-state={state}>
       <p class="head">
@@ -103,15 +112,17 @@ function DryRunShown({ dryRun }: { dryRun: DryRun }) {
                 <th scope="col" class="n">
                   Requests
                 </th>
+                {hasListeners && <th scope="col">Listener</th>}
                 <th scope="col">Serves now</th>
                 <th scope="col">Would serve</th>
                 <th scope="col">For instance</th>
               </tr>
             </thead>
             <tbody>
-              {groups.slice(0, GROUPS_MAX).map(({ kind, old, new: now, count: many, samples }, index) => (
+              {groups.slice(0, GROUPS_MAX).map(({ listener, kind, old, new: now, count: many, samples }, index) => (
                 <tr key={index} data-kind={kind}>
                   <td class="n">{count(many)}</td>
+                  {hasListeners && <td>{listener}</td>}
                   <td>
                     <b>{old.rule}</b> <code>{old.outcome}</code>
                   </td>
@@ -153,7 +164,7 @@ function PublishForm({ review, isLate }: { review: Review; isLate: boolean }) {
     <>
       <h3>Let them serve</h3>
       <form class="head" onSubmit={publish}>
-        <label for="why">Why</label>
+        <label for="why">Why (may be left out)</label>
         <input id="why" class="why" maxLength={WHY_MAX} value={why} placeholder="ticket 417" onInput={(event) => setWhy(event.currentTarget.value)} />
         <button type="submit" class="main" disabled={review.isBusy || isLate}>
           Publish

@@ -6,22 +6,33 @@ import type { Desk } from "./desk";
 
 /** What has become of a dry-run of which the switch says so. */
 const GONE_BY: Record<number, string> = { 404: "gone", 412: "another one" };
+/** How often one that nobody looks at is told to end, and how long after each other, until that is answered. */
+const ENDS = { times: 300, everyMs: 2_000 };
+
+interface Trouble {
+  text: string;
+  lines: string;
+  status: number;
+  mayBeDone: boolean;
+}
 
 export class Review {
   readonly text: string;
   compared: Compared | null = null;
   dryRun: DryRun | null = null;
+  /** That of somebody else, which stands in the way. */
+  other: DryRun | null = null;
   /** Why a step was not done. */
-  trouble: { text: string; lines: string; mayBeDone: boolean } | null = null;
+  trouble: Trouble | null = null;
   isBusy = false;
   isPublishing = false;
   readonly #desk: Desk;
   /** Of whoever began it. */
   readonly #api: Api;
   readonly #version: string;
-  /** A dry-run that may go on though nobody was told so. */
-  #unanswered: string | null = null;
-  /** Whether it is to be found out. */
+  /** Dry-runs that may go on though nobody was told so. */
+  readonly #unanswered = new Set<string>();
+  /** Whether that is to be found out. */
   #isSought = false;
   #isLeft = false;
 
@@ -42,6 +53,11 @@ export class Review {
     return this.isRunning || (this.#isSought && !this.isBusy);
   }
 
+  /** Whoever began it has signed out, or gone back. */
+  get #isOver(): boolean {
+    return this.#desk.review !== this;
+  }
+
   /** Compares with what the text began from: where something else serves by now the switch says so. */
   async compare() {
     await this.#try(async () => {
@@ -51,32 +67,48 @@ export class Review {
   }
 
   async startDryRun(seconds: number) {
-    if (this.isBusy) return;
-    const before = this.#unanswered;
-    const id = (this.#unanswered = newId());
-    this.#isLeft = false;
+    if (this.isBusy || this.isRunning) return;
+    const id = newId();
+    this.#unanswered.add(id);
+    [this.#isLeft, this.other] = [false, null];
     const begun = await this.#try(() => {
       const query = `seconds=${seconds}&id=${id}&why=${encodeURIComponent("before it is published")}`;
       return this.#api.change<DryRun>("POST", ofListener(this.#desk.rules.listener, `rules/dry-run?${query}`), this.text);
     });
     if (begun) this.dryRun = begun;
-    // What was refused has not begun; another one of which nothing came may go on.
-    if (!this.trouble?.mayBeDone) this.#unanswered = begun ? null : before;
-    this.#isSought = this.#unanswered !== null;
+    if (begun || !this.trouble?.mayBeDone) this.#unanswered.delete(id);
+    this.#isSought = this.#unanswered.size > 0;
     // Who has gone meanwhile may have told it to end before it had begun.
-    if (this.#isLeft) this.leave();
+    if (this.#isOver || this.#isLeft) this.leave();
+    else if (this.trouble?.status === 409) await this.#findOther();
+    this.#desk.tell();
+  }
+
+  /** What goes on in the place of what was asked for: it may be one of ours. */
+  async #findOther() {
+    const now = await this.#api.get<DryRun>("dry-run").catch(() => null);
+    if (now?.state !== "running") return;
+    if (this.#unanswered.has(now.id)) this.#found(now);
+    else this.other = now;
+  }
+
+  async endOther() {
+    const { other } = this;
+    if (!other) return;
+    await this.#try(() => this.#end(other.id));
+    if (this.trouble === null) this.other = null;
     this.#desk.tell();
   }
 
   /** How it stands. Where another one has begun this one has ended. */
   async look() {
-    const [before, id] = [this.dryRun, this.#isSought ? this.#unanswered : (this.dryRun?.id ?? null)];
-    if (id === null) return;
-    const isStill = () => this.dryRun === before && (this.isRunning || this.#unanswered === id) && !this.isBusy;
+    const before = this.dryRun;
+    const isStill = () => this.dryRun === before && this.isLooking && !this.isBusy;
+    if (!isStill()) return;
     try {
       const now = await this.#api.get<DryRun>("dry-run");
       if (!isStill()) return;
-      if (now.id === id) this.#found(now);
+      if (this.#unanswered.has(now.id) || now.id === before?.id) this.#found(now);
       else this.#lost(GONE_BY[412]!);
     } catch (error) {
       if (!isStill()) return;
@@ -88,28 +120,36 @@ export class Review {
   }
 
   #found(now: DryRun) {
-    // It had begun all the same.
-    if (this.#isSought) [this.#unanswered, this.trouble] = [null, null];
-    [this.dryRun, this.#isSought] = [now, false];
+    this.#unanswered.delete(now.id);
+    [this.dryRun, this.#isSought] = [now, this.#unanswered.size > 0];
+    this.#settle();
   }
 
   #lost(by: string) {
-    if (this.#isSought) this.#isSought = false;
-    else this.dryRun = { ...this.dryRun!, state: "ended", ended_by: by };
+    this.#isSought = false;
+    if (this.isRunning) this.dryRun = { ...this.dryRun!, state: "ended", ended_by: by };
+    this.#settle();
+  }
+
+  /** It is known by now whether it was done. */
+  #settle() {
+    if (this.trouble?.mayBeDone || this.trouble?.status === 409) this.trouble = null;
   }
 
   async stopDryRun() {
     const { dryRun } = this;
-    if (!dryRun) return;
-    await this.#try(async () => {
-      try {
-        this.dryRun = await this.#api.change<DryRun>("DELETE", "dry-run", undefined, dryRun.id);
-      } catch (error) {
-        const by = GONE_BY[(error as Refusal).status];
-        if (by === undefined) throw error;
-        this.#lost(by);
-      }
-    });
+    if (dryRun) await this.#try(() => this.#end(dryRun.id));
+  }
+
+  async #end(id: string) {
+    try {
+      const ended = await this.#api.change<DryRun>("DELETE", "dry-run", undefined, id);
+      if (id === this.dryRun?.id) this.dryRun = ended;
+    } catch (error) {
+      const by = GONE_BY[(error as Refusal).status];
+      if (by === undefined) throw error;
+      if (id === this.dryRun?.id) this.#lost(by);
+    }
   }
 
   async publish(why: string) {
@@ -121,6 +161,8 @@ export class Review {
       return this.#api.change<Published>("PUT", ofListener(this.#desk.rules.listener, query), this.text, this.#version);
     });
     this.isPublishing = false;
+    // Who has signed out is told nothing: whoever is there sees what serves.
+    if (this.#isOver) return;
     if (published) {
       this.#desk.say(`published: the rules serve as generation ${published.generation}`, published.text);
       return this.#desk.published(published.rules_version, this.text);
@@ -133,15 +175,16 @@ export class Review {
   /** Back to the editor. A dry-run that goes on is told to end. */
   async end() {
     if (this.isRunning) await this.stopDryRun();
+    if (this.#isOver) return;
     this.leave();
     this.#desk.endReview();
   }
 
-  /** Nobody looks at it any more, and nobody waits for an answer. */
+  /** Nobody looks at it any more: what goes on of it is told to end, until that is answered or the page is gone. */
   leave() {
     this.#isLeft = true;
-    const id = this.isRunning ? this.dryRun!.id : this.#unanswered;
-    if (id !== null) this.#api.leave("DELETE", "dry-run", id);
+    const ids = [...this.#unanswered, ...(this.isRunning ? [this.dryRun!.id] : [])];
+    if (ids.length > 0) void endOf(this.#api, ids);
   }
 
   async #try<T>(step: () => Promise<T>): Promise<T | null> {
@@ -153,14 +196,23 @@ export class Review {
       done = await step();
     } catch (error) {
       const refusal = error as Refusal;
-      const isLate = refusal.rulesVersion !== null && refusal.status === 412;
-      if (isLate) this.#desk.refused(error);
+      const { status, mayBeDone } = refusal;
+      const isLate = refusal.rulesVersion !== null && status === 412;
+      if (isLate && !this.#isOver) this.#desk.refused(error);
       else this.#desk.session.refused(refusal);
       const why = isLate ? "not done: other rules serve by now" : whyNot(refusal);
-      this.trouble = { text: why, lines: refusal.text.trimEnd(), mayBeDone: refusal.mayBeDone };
+      this.trouble = { text: why, lines: refusal.text.trimEnd(), status, mayBeDone };
     }
     this.isBusy = false;
     this.#desk.tell();
     return done;
+  }
+}
+
+async function endOf(api: Api, ids: string[]) {
+  for (let time = 0; time < ENDS.times; time += 1) {
+    const status = await api.leave("DELETE", "dry-run", ids);
+    if (status !== 0 && status !== 503) return;
+    await new Promise((come) => setTimeout(come, ENDS.everyMs));
   }
 }

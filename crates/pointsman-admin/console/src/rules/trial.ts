@@ -101,7 +101,7 @@ export class Trial {
     this.#desk.tell();
     const request = this.base64 === null ? { request: onTheWire(this.text) } : { request_base64: this.base64 };
     const body = { ...(readsRequests ? request : {}), ...(this.isOfServing ? {} : { rules: editor.text }), ...this.from };
-    const path = ofListener(this.listener ?? rules.listener, `${this.isOfServing ? "explain" : "rules/explain"}?${asked("explain")}`);
+    const path = ofListener(this.listener ?? rules.listener, `${this.isOfServing ? "explain" : "rules/explain"}?${asked("explain", rules.listener)}`);
     try {
       const explained = await session.api.question<Explained>("POST", path, body, undefined, over.signal);
       if (over !== this.#over) return;

@@ -1,7 +1,7 @@
 // What is asked before a server is added, changed or removed. The switch judges it, and the dialog stays until it has agreed.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Refusal, type Server, whyNot } from "../api";
+import { late, type Refusal, type Server, whyNot } from "../api";
 import { Lines } from "../notice";
 import type { Change } from "./page";
 
@@ -25,6 +25,7 @@ export function ServerDialog({ draft, change, refused, onDone }: DialogOf) {
   const opener = useRef<Element | null>(null);
   const [said, setSaid] = useState<Said>({ text: "" });
   const [isBusy, setBusy] = useState(false);
+  const mayBeDone = useRef(false);
   useEffect(() => {
     opener.current = document.activeElement;
     dialog.current?.showModal();
@@ -36,7 +37,8 @@ export function ServerDialog({ draft, change, refused, onDone }: DialogOf) {
       await change(wanted);
       dialog.current?.close();
     } catch (error) {
-      setSaid(saidOf(error as Refusal));
+      setSaid(saidOf(error as Refusal, mayBeDone.current));
+      mayBeDone.current ||= (error as Refusal).mayBeDone;
       refused(error as Error);
       setBusy(false);
     }
@@ -63,8 +65,8 @@ interface Said {
   lines?: string;
 }
 
-function saidOf(refusal: Refusal): Said {
-  if (refusal.status === 412) return { text: "not done: the configuration has been changed meanwhile. Cancel, look again, and do it anew." };
+function saidOf(refusal: Refusal, mayBeDone: boolean): Said {
+  if (refusal.status === 412) return { text: late(mayBeDone, "the configuration has been changed meanwhile") };
   return { text: whyNot(refusal), lines: refusal.text.trimEnd() };
 }
 

@@ -55,7 +55,7 @@ export function HistoryDialog({ session, pool, server, onDone }: { session: Sess
 
 function History({ server }: { server: ServerInFull }) {
   const now = Date.now();
-  const { changes } = server;
+  const { changes, before } = server;
   return (
     <>
       <p>
@@ -65,7 +65,7 @@ function History({ server }: { server: ServerInFull }) {
       {changes.length === 0 && <p class="quiet">It has been so since the switch began to know it.</p>}
       {changes.length > 0 && (
         <>
-          <Timeline changes={changes} now={now} />
+          <Timeline {...{ changes, before, now }} />
           <div class="scroll" role="region" aria-label={`Changes of ${server.name}`} tabIndex={0}>
             <table>
               <thead>
@@ -94,9 +94,10 @@ function History({ server }: { server: ServerInFull }) {
   );
 }
 
-/** How long it stood how, from the oldest change that is known to now. */
-function Timeline({ changes, now }: { changes: ServerInFull["changes"]; now: number }) {
-  const oldest = [...changes].reverse();
+/** How long it stood how, as far back as is known. */
+function Timeline({ changes, before, now }: Pick<ServerInFull, "changes" | "before"> & { now: number }) {
+  const first = before ? [{ when: before.since, state: before.state }] : [];
+  const oldest = [...first, ...[...changes].reverse()];
   const parts = oldest.map(({ when, state }, index) => {
     const until = oldest[index + 1] ? Date.parse(oldest[index + 1]!.when) : now;
     return { name: `${when} ${index}`, value: Math.max(0, until - Date.parse(when)), mood: MOODS[state] };

@@ -32,7 +32,8 @@ fn a_server_tells_what_has_become_of_it() {
     set(&shop.switch, "server1", "disabled", "");
     browser.wait_until(&format!("{rows}.startsWith('disabled,up,draining')"));
     let parts = "document.querySelectorAll('dialog[open] .timeline rect[data-mood]').length";
-    browser.wait_until(&format!("{parts} >= 1"));
+    // From the start, when it was up.
+    browser.wait_until(&format!("{parts} === 4"));
     check(&mut browser, "the history of a server", &[]);
     click(&mut browser, "dialog[open] .buttons button");
     browser.wait_until("!document.querySelector('dialog.history')");

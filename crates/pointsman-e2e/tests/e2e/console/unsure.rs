@@ -1,24 +1,24 @@
 //! The page Rules where answers come late or not at all, and where the switch has begun anew.
 
-use pointsman_e2e::{Browser, Origin, Setup, Switch, until};
+use pointsman_e2e::{Browser, Origin, Setup, Switch};
 
 use super::rules::{
     EDITOR, IS_SERVED, POSTS, line_first, open, press_button, publish, rules_of, served, type_first, written,
 };
-use super::{ENTER, Shop, click, sign_in_well};
+use super::{ENTER, Shop, click};
 
 /// From now on the page asks by `answer(ask, path, options)`.
-fn ask_by(browser: &mut Browser, answer: &str) {
+pub(super) fn ask_by(browser: &mut Browser, answer: &str) {
     browser.evaluate(&format!(
         "{{ const ask = fetch; const answer = {answer}; window.isAway = true; \
          window.fetch = (path, options = {{}}) => answer(ask, String(path), options); }}"
     ));
 }
 
-fn begin_another(switch: &Switch) {
+pub(super) fn begin_another(switch: &Switch, n: u32) {
     let target = "/api/v1/listeners/shop/rules/dry-run?seconds=600";
     let (answer, said) = switch.admin_ask("POST", target, "", "else: routeTo(fast);\n");
-    assert_eq!((answer.status(), &said["n"]), (200, &1.into()), "{said}");
+    assert_eq!((answer.status(), &said["n"]), (200, &n.into()), "{said}");
 }
 
 const DRY_RUN_SAYS: &str = "document.querySelector('.dry-run [role=status]')?.textContent ?? ''";
@@ -44,7 +44,7 @@ fn dry_runs_of_another_process() {
     browser.wait_until(is_running);
     browser.evaluate("window.isAway = true");
     shop.switch.upgrade();
-    begin_another(&shop.switch);
+    begin_another(&shop.switch, 1);
     browser.evaluate("window.isAway = false");
     browser.wait_until(&format!("({DRY_RUN_SAYS}).includes('another one has begun')"));
     browser.evaluate("dispatchEvent(new Event('pagehide'))");
@@ -159,73 +159,6 @@ fn a_lost_answer_is_remembered() {
         let refusals = usize::from(press == "Publish");
         assert_eq!(browser.complaints().len(), refusals);
     }
-}
-
-/// A dry-run that has begun though nobody was told so is found, and ends with who began it.
-#[test]
-fn a_dry_run_is_known_by_its_id() {
-    let shop = Shop::start();
-    let Some(mut browser) = open(&shop) else { return };
-    line_first(&mut browser, POSTS);
-    press_button(&mut browser, "Publish…");
-    ask_by(
-        &mut browser,
-        "async (ask, path, options) => { const answer = await ask(path, options); \
-         if (!path.includes('rules/dry-run')) return answer; \
-         if (window.isAway) throw new TypeError('lost'); \
-         return new Promise((come) => { window.come = () => come(answer); }); }",
-    );
-    press_button(&mut browser, "Dry-run");
-    let is_running = "document.querySelector('.dry-run')?.dataset.state === 'running'";
-    browser.wait_until(&format!("{is_running} && !document.querySelector('.publish .said').textContent"));
-    press_button(&mut browser, "Stop");
-    browser.wait_until("document.querySelector('.dry-run').dataset.state === 'ended'");
-    let ended_by = |n: u32| {
-        until("its end", || {
-            let said = shop.switch.admin_shows("/api/v1/dry-run");
-            (said["n"] == n && said["state"] == "ended").then(|| said["ended_by"].clone())
-        })
-    };
-    // Its answer is on its way when the page goes, and when somebody signs out.
-    browser.evaluate("window.isAway = false");
-    press_button(&mut browser, "Dry-run again");
-    browser.wait_until("!!window.come");
-    browser.evaluate("dispatchEvent(new Event('pagehide'))");
-    assert_eq!(ended_by(2), "told");
-    browser.evaluate("window.come(); window.come = null");
-    press_button(&mut browser, "Dry-run again");
-    browser.wait_until("!!window.come");
-    click(&mut browser, ".who button");
-    assert_eq!(ended_by(3), "told");
-}
-
-/// Who signs out on another page leaves nothing for who signs in next to go on with; what they wrote is kept.
-#[test]
-fn signing_out_ends_what_is_not_shown() {
-    let shop = Shop::start();
-    let Some(mut browser) = open(&shop) else { return };
-    line_first(&mut browser, POSTS);
-    browser.wait_until("!!document.querySelector('.findings [data-code=conflict]')");
-    press_button(&mut browser, "Publish…");
-    press_button(&mut browser, "Dry-run");
-    browser.wait_until("document.querySelector('.dry-run')?.dataset.state === 'running'");
-    browser.evaluate("location.hash = '#/live'");
-    browser.wait_until("!document.querySelector('.publish')");
-    click(&mut browser, ".who button");
-    until("the end of the dry-run", || {
-        (shop.switch.admin_shows("/api/v1/dry-run")["ended_by"] == "told").then_some(())
-    });
-    browser.evaluate("location.hash = '#/rules'");
-    browser.wait_until("!!document.querySelector('.editor')");
-    // Who may only look is told nothing of it.
-    let findings = browser.evaluate("document.querySelectorAll('.findings > li').length");
-    let said = browser.evaluate("document.querySelector('#findings + [role=status]').textContent");
-    assert_eq!((findings, said), (0.into(), "".into()));
-    sign_in_well(&mut browser);
-    browser.wait_until("!!document.querySelector('.findings [data-code=conflict]')");
-    assert_eq!(browser.evaluate("!!document.querySelector('.publish')"), false);
-    assert_eq!(written(&mut browser).lines().next(), Some(POSTS));
-    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 /// A text that comes while another one is looked at before it serves takes its place no more.

@@ -20,6 +20,7 @@ impl SwitchPages {
             };
             json!({
                 "version": 1,
+                "began": self.began,
                 "generation": switch.generation(),
                 "configuration": self.configuration(),
                 "listeners": plan.listeners.iter().map(listener).collect::<Vec<_>>(),

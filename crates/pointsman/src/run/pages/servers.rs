@@ -200,6 +200,8 @@ impl Shown {
         let change = |change: &ServerChange| json!({ "when": self.when(change.at_us), "state": change.state.name(), "why": &*change.why });
         shown["pool"] = json!(&*pool.name);
         shown["changes"] = changes.map(change).collect();
+        let before = now.map(|now| json!({ "since": self.when(now.before.0), "state": now.before.1.name() }));
+        shown["before"] = json!(before);
         shown
     }
 

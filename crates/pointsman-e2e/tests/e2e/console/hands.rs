@@ -1,0 +1,217 @@
+//! The page Rules where one person goes and another one comes, and where others are at work.
+
+use pointsman_e2e::{ADMIN_TOKEN, Origin, Setup, until};
+
+use super::rules::{
+    EDITOR, IS_SERVED, POSTS, line_first, open, press_button, type_first, wait_until_looked_at, written,
+};
+use super::unsure::ask_by;
+use super::{Shop, click, sign_in, sign_in_well};
+
+const IS_RUNNING: &str = "document.querySelector('.dry-run')?.dataset.state === 'running'";
+
+/// Who signs out on another page leaves nothing for who signs in next to go on with; what they wrote is kept.
+#[test]
+fn signing_out_ends_what_is_not_shown() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    browser.wait_until("!!document.querySelector('.findings [data-code=conflict]')");
+    press_button(&mut browser, "Publish…");
+    press_button(&mut browser, "Dry-run");
+    browser.wait_until(IS_RUNNING);
+    browser.evaluate("location.hash = '#/live'");
+    browser.wait_until("!document.querySelector('.publish')");
+    click(&mut browser, ".who button");
+    until("the end of the dry-run", || {
+        (shop.switch.admin_shows("/api/v1/dry-run")["ended_by"] == "told").then_some(())
+    });
+    browser.evaluate("location.hash = '#/rules'");
+    browser.wait_until("!!document.querySelector('.editor')");
+    // Who may only look is told nothing of it.
+    let findings = browser.evaluate("document.querySelectorAll('.findings > li').length");
+    let said = browser.evaluate("document.querySelector('#findings + [role=status]').textContent");
+    assert_eq!((findings, said), (0.into(), "".into()));
+    sign_in_well(&mut browser);
+    browser.wait_until("!!document.querySelector('.findings [data-code=conflict]')");
+    assert_eq!(browser.evaluate("!!document.querySelector('.publish')"), false);
+    assert_eq!(written(&mut browser).lines().next(), Some(POSTS));
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Whose token is taken away goes on with another one, and with what they have written.
+#[test]
+fn another_token_goes_on() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    let other = ADMIN_TOKEN.replace('8', "9");
+    std::fs::write(shop.switch.folder().join("admin.token"), format!("other {other}\n"))
+        .expect("a writable folder");
+    shop.switch.signal("HUP");
+    browser.wait_until(
+        "document.querySelector('.who')?.textContent.startsWith('your token is no longer known')",
+    );
+    sign_in(&mut browser, &other);
+    browser.wait_until("document.querySelector('.who')?.textContent.includes('other may change')");
+    assert_eq!(written(&mut browser).lines().next(), Some(POSTS));
+    press_button(&mut browser, "Publish…");
+    press_button(&mut browser, "Publish");
+    browser.wait_until(&format!("!document.querySelector('.publish') && {IS_SERVED}"));
+    // Who goes on by the keyboard goes on from the editor.
+    browser.wait_until("document.activeElement.id === 'editor-title'");
+    let complaints = browser.complaints();
+    assert!(complaints.iter().all(|complaint| complaint.contains("401")), "{complaints:?}");
+}
+
+/// What was answered to who has signed out moves nothing of who came next.
+#[test]
+fn late_answers_are_nobodys() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    ask_by(
+        &mut browser,
+        "async (ask, path, options) => { const answer = await ask(path, options); \
+         if (window.isAway && (path.includes('rules/format') || (options.method === 'PUT' && !path.includes('dry_run')))) \
+           await new Promise((come) => { window.come = come; }); \
+         return answer; }",
+    );
+    line_first(&mut browser, "posts:   { routeTo(standard); }");
+    let written_then = written(&mut browser);
+    press_button(&mut browser, "Format");
+    browser.wait_until("!!window.come");
+    click(&mut browser, ".who button");
+    browser.wait_until("document.querySelector('.who')?.textContent.includes('you may look')");
+    browser.evaluate("window.come(); window.come = null");
+    sign_in_well(&mut browser);
+    assert_eq!(written(&mut browser), written_then);
+    press_button(&mut browser, "Publish…");
+    press_button(&mut browser, "Publish");
+    browser.wait_until("!!window.come");
+    click(&mut browser, ".who button");
+    sign_in_well(&mut browser);
+    browser.evaluate("window.isAway = false");
+    type_first(&mut browser, "# mine");
+    press_button(&mut browser, "Publish…");
+    browser.evaluate("window.come()");
+    // It serves, and is said to be another one's; the steps stay.
+    browser.wait_until("!!document.querySelector('.newer') && !!document.querySelector('.publish')");
+    assert_eq!(browser.evaluate("document.querySelector('.notice').textContent"), "");
+}
+
+/// What is found in the rules of several listeners is asked for one by one, and comes.
+#[test]
+fn several_listeners_are_looked_at() {
+    let server = Origin::new("server1");
+    let rules =
+        "all: if (path under \"/\") { routeTo(standard); }\napi: if (path under \"/api\") { reject(403); }\n";
+    let setup = Setup::new(2).rules(rules).with_token().pool("standard", &[&server]);
+    let switch = setup.another_listener("other").rules(rules).start();
+    let Some(mut browser) = super::open(switch.admin(), "#/rules") else { return };
+    let choose = |name: &str| {
+        format!(
+            "(() => {{ const chosen = document.querySelector('#listener'); chosen.value = '{name}'; \
+             chosen.dispatchEvent(new Event('change', {{ bubbles: true }})); }})()"
+        )
+    };
+    let found = "!!document.querySelector('.findings [data-code=unreachable]')";
+    for name in ["shop", "other"] {
+        browser.wait_until("!!document.querySelector('#listener')");
+        browser.evaluate(&choose(name));
+        browser.wait_until(&format!(
+            "document.querySelector('#editor-title')?.textContent === '{name}' && {found}"
+        ));
+    }
+    for _ in 0..2 {
+        sign_in_well(&mut browser);
+        for name in ["shop", "other"] {
+            browser.evaluate(&choose(name));
+            browser.wait_until(&format!(
+                "document.querySelector('#editor-title')?.textContent === '{name}' && {found}"
+            ));
+            wait_until_looked_at(&mut browser);
+        }
+        click(&mut browser, ".who button");
+        browser.wait_until(&format!(
+            "document.querySelector('.who')?.textContent.includes('you may look') && {found}"
+        ));
+    }
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// A dry-run that has begun though nobody was told so is found, and ends with who began it.
+#[test]
+fn a_dry_run_is_known_by_its_id() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    press_button(&mut browser, "Publish…");
+    ask_by(
+        &mut browser,
+        "async (ask, path, options) => { if (window.isCut) throw new TypeError('away'); \
+         const answer = await ask(path, options); \
+         if (!path.includes('rules/dry-run')) return answer; \
+         if (window.isAway) { window.isCut = true; throw new TypeError('lost'); } \
+         return new Promise((come) => { window.come = () => come(answer); }); }",
+    );
+    press_button(&mut browser, "Dry-run");
+    browser.wait_until(
+        "window.isCut && document.querySelector('.publish .said').textContent.includes('not known')",
+    );
+    // Who presses again while nothing gets there loses the first one not.
+    press_button(&mut browser, "Dry-run");
+    browser.evaluate("window.isCut = false");
+    browser.wait_until(&format!("{IS_RUNNING} && !document.querySelector('.publish .said').textContent"));
+    press_button(&mut browser, "Stop");
+    browser.wait_until("document.querySelector('.dry-run').dataset.state === 'ended'");
+    let ended_by = |n: u32| {
+        until("its end", || {
+            let said = shop.switch.admin_shows("/api/v1/dry-run");
+            (said["n"] == n && said["state"] == "ended").then(|| said["ended_by"].clone())
+        })
+    };
+    // Its answer is on its way when the page goes, and when somebody signs out.
+    browser.evaluate("window.isAway = false");
+    press_button(&mut browser, "Dry-run again");
+    browser.wait_until("!!window.come");
+    browser.evaluate("dispatchEvent(new Event('pagehide'))");
+    assert_eq!(ended_by(2), "told");
+    browser.evaluate("window.come(); window.come = null");
+    press_button(&mut browser, "Dry-run again");
+    browser.wait_until("!!window.come");
+    click(&mut browser, ".who button");
+    assert_eq!(ended_by(3), "told");
+}
+
+/// Who goes back while the switch is not there has it ended all the same, and that of others is shown and can be ended.
+#[test]
+fn a_dry_run_that_is_in_the_way() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    press_button(&mut browser, "Publish…");
+    ask_by(
+        &mut browser,
+        "async (ask, path, options) => { if (window.isCut) throw new TypeError('away'); return ask(path, options); }",
+    );
+    press_button(&mut browser, "Dry-run");
+    browser.wait_until(IS_RUNNING);
+    browser.evaluate("window.isCut = true");
+    press_button(&mut browser, "Back to the editor");
+    browser.wait_until("!document.querySelector('.publish')");
+    browser.evaluate("window.isCut = false");
+    let state = || shop.switch.admin_shows("/api/v1/dry-run")["state"].clone();
+    until("its end", || (state() == "ended").then_some(()));
+    super::unsure::begin_another(&shop.switch, 2);
+    press_button(&mut browser, "Publish…");
+    press_button(&mut browser, "Dry-run");
+    browser.wait_until("document.querySelector('.publish').textContent.includes('That of deploy goes on, of rules for shop')");
+    press_button(&mut browser, "End it");
+    until("its end", || (state() == "ended").then_some(()));
+    press_button(&mut browser, "Dry-run");
+    browser.wait_until(IS_RUNNING);
+    // A browser notes each answer that is a refusal.
+    let complaints = browser.complaints();
+    assert!(complaints.len() == 1 && complaints[0].contains("409"), "{complaints:?}");
+    assert!(browser.evaluate(&format!("!!{EDITOR}")).as_bool().is_some_and(|is_there| is_there));
+}
