@@ -54,7 +54,8 @@ impl Http1 {
     pub(crate) fn feed(&mut self, mut bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Malformed> {
         self.follow.keeps_cookies = turn.users.is_some();
         while !bytes.is_empty() {
-            let Some(job) = self.jobs.front_mut() else {
+            // Behind the answer that is the last none comes to what is left.
+            let Some(job) = self.jobs.front_mut().filter(|_| !self.ends) else {
                 // The answer before was longer than it said: it is none. Where that one has been counted, what comes is;
                 // unless it is a server's last words to who was idle for too long.
                 match turn.done.pop() {
@@ -83,9 +84,6 @@ impl Http1 {
                     users.hear(job, &turn.requests, self.follow.cookies.drain(..));
                 }
                 turn.done.extend(self.jobs.pop_front().map(|job| (job, answered.status)));
-                if self.ends {
-                    return Ok(());
-                }
             }
         }
         Ok(())
@@ -124,5 +122,64 @@ impl Http1 {
     /// All that is under way, which will have no answer.
     pub(crate) fn give_up(&mut self) -> impl Iterator<Item = Job> {
         self.jobs.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::request::Requests;
+    use crate::{Body, Load, Plan, Target, Url};
+
+    /// A pipeline of three is answered so, in pieces of every size: as many answers are right, as many are malformed, the
+    /// rest is left, and whether what comes may stand there.
+    #[track_caller]
+    fn check(came: &str, (right, malformed): (usize, usize), is_good: bool) {
+        let url = Url::parse("http://127.0.0.1:9/").expect("a URL");
+        let target = Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
+        let plan = Plan::new(vec![target], Load::Closed { clients: 1 });
+        let requests = Arc::new(Requests::new(&plan).expect("good"));
+        for size in 1..=came.len() {
+            let mut turn = Turn::new(requests.clone(), fastrand::Rng::with_seed(1));
+            let mut http1 = Http1::default();
+            (0..3).for_each(|_| http1.ask(Job::new(0)));
+            http1.write(1, &mut turn);
+            let mut pieces = came.as_bytes().chunks(size);
+            let fed = pieces.try_for_each(|piece| http1.feed(piece, 2, &mut turn));
+            assert_eq!(fed.is_ok(), is_good, "{came} in pieces of {size}");
+            assert_eq!(
+                (turn.done.len(), turn.failed.len()),
+                (right, malformed),
+                "{came} in pieces of {size}"
+            );
+            assert!(turn.failed.iter().all(|(_, kind)| *kind == ErrorKind::Malformed) && !turn.has_stray);
+            let left: Vec<Job> = http1.give_up().collect();
+            assert_eq!(left.len(), 3 - right - malformed, "{came} in pieces of {size}");
+            assert!(left.iter().all(|job| job.first_byte_ns == 0 || !http1.has_had_last()), "{left:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_as_long_as_it_says_whatever_becomes_of_its_connection() {
+        let more = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        let last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+        let to_its_end = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok";
+        for (came, expected, is_good) in [
+            (more.to_owned(), (1, 0), true),
+            (last.to_owned(), (1, 0), true),
+            (format!("{more}{last}"), (2, 0), true),
+            (format!("{last}<p>the rest of the page"), (0, 1), false),
+            (format!("{more}{last}<p>"), (1, 1), false),
+            // It has said that it answers no more.
+            (format!("{last}{more}"), (0, 1), false),
+            (format!("{more}{more}{more}"), (3, 0), true),
+            (format!("{more}{more}{more}<p>"), (2, 1), false),
+            (format!("{more}{more}{last}<p>"), (2, 1), false),
+            (format!("{more}{to_its_end}{last}"), (1, 0), true),
+        ] {
+            check(&came, expected, is_good);
+        }
     }
 }

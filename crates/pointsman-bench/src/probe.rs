@@ -150,6 +150,9 @@ fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -
             speech.end(turn);
         } else {
             let fed = speech.feed(&piece[..count], now_ns(), turn);
+            if turn.failed.iter().any(|(_, kind)| *kind == crate::ErrorKind::Malformed) {
+                return Err(io::Error::other("the answer is not as long as it says"));
+            }
             fed.map_err(|unspoken| {
                 io::Error::other(match unspoken {
                     Unspoken::Malformed => format!("what comes is no {}", speech.protocol().name()),
@@ -162,9 +165,6 @@ fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -
         }
         if count == 0 {
             return Err(io::Error::other("the connection ends before the answer does"));
-        }
-        if turn.failed.iter().any(|(_, kind)| *kind == crate::ErrorKind::Malformed) {
-            return Err(io::Error::other("the answer is not as long as it says"));
         }
         if !(turn.failed.is_empty() && turn.refused.is_empty()) {
             return Err(io::Error::other("the server does not answer the request: it resets its stream"));

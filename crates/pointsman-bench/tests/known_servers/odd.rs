@@ -103,16 +103,17 @@ fn what_comes_behind_the_end_of_an_answer_is_malformed() {
         let seen = record.errors_of(ErrorKind::Malformed);
         assert_eq!(seen > 5, is_counted, "{behind}: {:?}", record.errors);
     }
-    let at_once = odd(|mut socket, number, _| {
-        socket.write_all(if number == 0 {
-            RIGHT
-        } else {
-            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokay"
-        })?;
-        Ok(true)
-    });
-    let record = outcome(&of(at_once, Load::Closed { clients: 1 })).record;
-    assert!(record.errors_of(ErrorKind::Malformed) > 5 && record.answered == 0, "{:?}", record.errors);
+    for closes in ["", "Connection: close\r\n"] {
+        let at_once = odd(move |mut socket, number, _| {
+            if number == 0 {
+                return socket.write_all(RIGHT).map(|()| true);
+            }
+            let answer = format!("HTTP/1.1 200 OK\r\n{closes}Content-Length: 2\r\n\r\nokay");
+            socket.write_all(answer.as_bytes()).map(|()| closes.is_empty())
+        });
+        let record = outcome(&of(at_once, Load::Closed { clients: 1 })).record;
+        assert!(record.errors_of(ErrorKind::Malformed) > 5 && record.answered == 0, "{:?}", record.errors);
+    }
 }
 
 /// At once, and not when its time is over.
