@@ -1,5 +1,7 @@
 //! Bytes a second by size, as a report shows them.
 
+use std::collections::BTreeMap;
+
 use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::Estimate;
@@ -7,25 +9,46 @@ use pointsman_measure::table::{Cell, Table};
 use pointsman_measure::verdict::Colour;
 use serde_json::{Value, json};
 
-use super::{Bulked, Hauled, MIB, Row, Way};
+use super::{Bulk, Bulked, Hauled, MIB, Row, Way};
+use crate::Plan;
 use crate::interrupt::mark_interrupted;
 use crate::json::{estimate, negotiated};
 use crate::provenance::provenance;
 use crate::report::{AGREED, agreed, chart, round, table};
 
+impl Bulk {
+    /// Those of all plans: where they differ, what each of them says, in their order. One says nothing of TLS that has none,
+    /// and the others have it all the same.
+    fn settings(&self) -> BTreeMap<String, String> {
+        let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, value) in self.plans.iter().flat_map(Plan::settings) {
+            let values = said.entry(name).or_default();
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        let mut settings: BTreeMap<String, String> =
+            said.into_iter().map(|(name, values)| (name, values.join(", "))).collect();
+        settings.retain(|name, _| !(name.starts_with("targets[") && name.ends_with("].url")));
+        let urls = self.plans.iter().flat_map(|plan| &plan.targets).map(|target| target.url.to_string());
+        let sizes: Vec<String> = self.sizes.iter().map(u64::to_string).collect();
+        for (name, value) in [
+            ("targets.url", urls.collect::<Vec<_>>().join(", ")),
+            ("sizes", sizes.join(", ")),
+            ("rounds", self.rounds.to_string()),
+            ("bodies", self.way.name().to_owned()),
+        ] {
+            settings.insert(name.to_owned(), value);
+        }
+        settings
+    }
+}
+
 impl Bulked {
     /// The run as a report shows it, under this name.
     pub fn report(&self, name: &str) -> Run {
         let mut run = provenance(name, &self.machine);
-        run.settings = self.asked.plans[0].settings();
-        let urls =
-            self.asked.plans.iter().flat_map(|plan| &plan.targets).map(|target| target.url.to_string());
-        run.settings.retain(|key, _| !(key.starts_with("targets[") && key.ends_with("].url")));
-        run.settings.insert("targets.url".to_owned(), urls.collect::<Vec<_>>().join(", "));
-        let sizes: Vec<String> = self.asked.sizes.iter().map(u64::to_string).collect();
-        run.settings.insert("sizes".to_owned(), sizes.join(", "));
-        run.settings.insert("rounds".to_owned(), self.asked.rounds.to_string());
-        run.settings.insert("bodies".to_owned(), self.asked.way.name().to_owned());
+        run.settings = self.asked.settings();
         run.colour = self.colour();
         run.reasons = self.reasons();
         run.answer = self.answer();
@@ -296,6 +319,33 @@ mod tests {
         }
         assert_eq!(value["generator_us_per_mib"], json!({"estimate": 2.0, "low": 1.0, "high": 3.0}));
         assert_eq!(value["server_us_per_mib"], Value::Null);
+    }
+
+    /// Whichever comes first.
+    #[test]
+    fn settings_are_those_of_all_that_is_measured() {
+        use crate::{Body, Load, Target, Url};
+        let plan = |url: &str, process: u32| {
+            let url = Url::parse(url).expect("a URL");
+            let target =
+                Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
+            let mut plan = Plan::new(vec![target], Load::Closed { clients: 1 });
+            plan.offer.suites = vec!["A".to_owned(), "B".to_owned()];
+            plan.offer.version = Some(pointsman_tls::OneVersion::Tls13);
+            plan.server_process = Some(process);
+            plan.with_tls_where_it_is()
+        };
+        let (plain, over_tls) = ("http://a/{size}", "https://a/{size}");
+        for (urls, said) in [([plain, over_tls], true), ([over_tls, plain], true), ([plain, plain], false)] {
+            let plans = vec![plan(urls[0], 4), plan(urls[1], 5)];
+            let settings = Bulk { plans, way: Way::Down, sizes: vec![10, 20], rounds: 2 }.settings();
+            let of = |name: &str| settings.get(name).map(String::as_str);
+            assert_eq!(of("tls.suites"), said.then_some("A, B"), "{urls:?}");
+            assert_eq!(of("tls.version").is_some(), said, "{urls:?}");
+            assert_eq!(of("tls.verify"), said.then_some("true"), "{urls:?}");
+            assert_eq!((of("load.clients"), of("server_process")), (Some("1"), Some("4, 5")));
+            assert_eq!((of("targets.url"), of("sizes")), (Some(&*urls.join(", ")), Some("10, 20")));
+        }
     }
 
     #[test]
