@@ -7,7 +7,7 @@ const LIMITS: HeadLimits =
     HeadLimits { head_bytes_max: 256 * 1024, headers_max: pointsman_http::HEADERS_MAX, target_bytes_max: 0 };
 
 /// Behind such a head another protocol is spoken.
-const SWITCHING: u16 = 101;
+pub(crate) const SWITCHING: u16 = 101;
 const REQUEST_TIMEOUT: u16 = 408;
 /// From here on they are no statuses (RFC 9110 section 15).
 const STATUSES_END: u16 = 600;

@@ -20,6 +20,7 @@ use streams::Streams;
 pub(crate) use head::{Head, Kept};
 
 use crate::connection::{Job, Turn};
+use crate::follow::SWITCHING;
 use crate::record::ErrorKind;
 
 /// Bytes of one answer that may come before we say that we have read them: nothing waits for us to say so.
@@ -346,6 +347,8 @@ impl Session {
             stream.job.first_byte_ns = now_ns;
         }
         match status {
+            // There is no other protocol to switch to (section 8.6).
+            Some(SWITCHING) => return Err(Broken),
             // Something came before the answer (section 8.1), which does not end with it.
             Some(100..200) if stream.status == 0 && !ends => return Ok(()),
             Some(status @ 200..) if stream.status == 0 => {

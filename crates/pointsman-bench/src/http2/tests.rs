@@ -150,6 +150,24 @@ fn whatever_comes_no_request_is_lost() {
     assert!(ends.iter().all(|count| *count > 5), "each way to end was gone: {ends:?}");
 }
 
+/// Heads that come before an answer and those that do not.
+#[test]
+fn an_upgrade_is_no_interim_answer() {
+    for (status, is_taken) in [(b"100", true), (b"101", false), (b"102", true), (b"103", true)] {
+        let (mut http2, mut turn) = begun(1, 1);
+        fed(&mut http2, &mut turn, |out| write_settings(out, &[])).expect("fine");
+        let head = [&[0x08, 3][..], status].concat();
+        let outcome =
+            fed(&mut http2, &mut turn, |out| write(out, kind::HEADERS, flag::END_HEADERS, 1, &head));
+        assert_eq!(outcome, if is_taken { Ok(()) } else { Err(Wrong::Broken) }, "{head:?}");
+        let outcome = outcome.and_then(|()| {
+            let flags = flag::END_HEADERS | flag::END_STREAM;
+            fed(&mut http2, &mut turn, |out| write(out, kind::HEADERS, flags, 1, &[0x88]))
+        });
+        assert_eq!((outcome.is_ok(), turn.done.len()), (is_taken, usize::from(is_taken)), "{head:?}");
+    }
+}
+
 #[test]
 fn frames_that_bring_nothing_come_to_an_end() {
     type Write = fn(&mut Vec<u8>);
