@@ -4,7 +4,9 @@ mod report;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use pointsman_measure::search::{Findings, Goal, NoResult, Record as Judged, Search, Seen, Step, Trial};
+use pointsman_measure::search::{
+    Findings, Goal, NoResult, Phase, Record as Judged, Search, Seen, Step, Trial,
+};
 use pointsman_measure::verdict::{Colour, Verdict, verdict};
 
 use crate::outcome::{ServerUse, Void};
@@ -91,8 +93,8 @@ pub struct Found {
     pub seconds: f64,
     /// How much of that it waited for others of the host to be quiet.
     pub waited_seconds: f64,
-    /// Whether the time was up before the search was at its end.
-    pub was_cut_short: bool,
+    /// Of which phase the trial was that would have been the next when the time was up; `None`: the search came to its end.
+    pub cut_in: Option<Phase>,
     /// Whether somebody wanted no more of it before that: trials that had ended by then count.
     pub was_interrupted: bool,
 }
@@ -127,7 +129,9 @@ impl Found {
         let counted =
             self.trials.iter().map(|tried| tried.verdict.colour).filter(|colour| *colour != Colour::Red);
         match self.ending {
-            Ending::Found(_) => counted.max().unwrap_or(Colour::Red),
+            Ending::Found(_) => {
+                counted.chain(self.cut_in.map(|_| Colour::Amber)).max().unwrap_or(Colour::Red)
+            }
             Ending::None(_) | Ending::Void { .. } => Colour::Red,
         }
     }
@@ -135,22 +139,41 @@ impl Found {
     /// Why it is not green, a sentence each: of trials how many had which reason, and the first of them in full.
     pub fn reasons(&self) -> Vec<String> {
         match &self.ending {
-            Ending::None(NoResult::OutOfTrials) if self.was_interrupted => {
-                vec!["there were too few trials by then to find a boundary".to_owned()]
-            }
-            Ending::None(NoResult::OutOfTrials) if self.was_cut_short => {
-                vec!["the time was up before a boundary was found".to_owned()]
-            }
-            Ending::None(why) => vec![why.to_string()],
+            Ending::None(why) => vec![self.why_none(why)],
             Ending::Void { rate_per_s, voids } => {
                 voids.iter().map(|void| format!("void at {rate_per_s:.1}/s: {}", void.sentence)).collect()
             }
-            Ending::Found(_) => Vec::new(),
+            Ending::Found(_) => self.cut_in.map(cut_short).into_iter().collect(),
         }
         .into_iter()
         .chain(reasons(self.trials.iter().map(|tried| &tried.verdict)))
         .collect()
     }
+
+    /// Why there is no result. That no trials were left is not why, where there would have been more.
+    fn why_none(&self, why: &NoResult) -> String {
+        match why {
+            NoResult::OutOfTrials if self.was_interrupted => {
+                "there were too few trials by then to find a boundary".to_owned()
+            }
+            NoResult::OutOfTrials if self.cut_in.is_some() => {
+                "the time was up before a boundary was found".to_owned()
+            }
+            _ => why.to_string(),
+        }
+    }
+}
+
+/// What is not there of a search whose time was up when a trial of this phase was the next.
+fn cut_short(phase: Phase) -> String {
+    const ALL: [Phase; 6] =
+        [Phase::Ramp, Phase::Bisection, Phase::Confirmation, Phase::Sweep, Phase::Zoom, Phase::Peak];
+    let left: Vec<String> =
+        ALL.into_iter().skip_while(|other| *other != phase).map(|phase| phase.to_string()).collect();
+    format!(
+        "the time was up before the search was at its end: no more trials of {} were run",
+        left.join(", ")
+    )
 }
 
 /// The reasons of many verdicts, the most frequent measure first: how often, and the first of its sentences.
@@ -187,18 +210,14 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
     let began = Instant::now();
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let interrupt = &asked.plan.interrupt;
-    let (mut was_cut_short, mut was_interrupted) = (false, false);
+    let (mut cut_in, mut was_interrupted) = (None, false);
     let mut waited = Duration::ZERO;
     let mut trials = Vec::new();
     let mut agreed = crate::negotiated::Agreements::default();
     let (mut machine, mut addresses) = (None, Vec::new());
     let ending = loop {
-        if !was_cut_short && !was_interrupted && !trials.is_empty() && interrupt.has_come() {
+        if cut_in.is_none() && !was_interrupted && !trials.is_empty() && interrupt.has_come() {
             was_interrupted = true;
-            search.end();
-        }
-        if !was_cut_short && !was_interrupted && asked.left(began).is_zero() {
-            was_cut_short = true;
             search.end();
         }
         let trial = match search.step() {
@@ -206,6 +225,12 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
             Step::Found(findings) => break Ending::Found(Box::new(findings.clone())),
             Step::None(why) => break Ending::None(why),
         };
+        // Where it was at its end by then nothing is cut.
+        if asked.left(began).is_zero() {
+            cut_in = Some(trial.phase);
+            search.end();
+            continue;
+        }
         let mut outcome = match tried(asked, &trial, of_each, observe) {
             Ok(outcome) => outcome,
             Err(fault) if trials.is_empty() => return Err(fault),
@@ -248,7 +273,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         began_unix_s,
         seconds: began.elapsed().as_secs_f64(),
         waited_seconds: waited.as_secs_f64(),
-        was_cut_short,
+        cut_in,
         was_interrupted,
     })
 }

@@ -112,6 +112,7 @@ impl Top {
         let bounded = self.not_in_control.map(|_| Colour::Amber);
         let open = self.open_question().map(|(colour, _)| colour);
         let bounded = bounded.or(self.not_run.as_ref().map(|_| Colour::Amber));
+        let bounded = bounded.or(self.was_cut_short.then_some(Colour::Amber));
         counted.chain([self.of_clients().colour]).chain(bounded).chain(open).max().unwrap_or(Colour::Red)
     }
 
@@ -129,6 +130,8 @@ impl Top {
             };
             why.to_owned()
         });
+        let cut_short = (self.peak.is_some() && self.was_cut_short)
+            .then(|| "the time was up before it was known how few clients reach as much".to_owned());
         let not_run = self.not_run.as_ref().map(|why| format!("it ended before its time: {why}"));
         let bound = self.not_in_control.map(|clients| {
             format!("with {clients} clients the generator was not in control: more may reach more")
@@ -138,6 +141,7 @@ impl Top {
         voids
             .chain(not_run)
             .chain(nothing)
+            .chain(cut_short)
             .chain(bound)
             .chain(of_clients)
             .chain(self.open_question().map(|(_, sentence)| sentence))
@@ -398,6 +402,14 @@ mod tests {
             let top = top(peak, clients_max);
             assert_eq!((top.colour(), top.reasons().concat().as_str()), (colour, said));
         }
+        let cut_short = Top { was_cut_short: true, smallest: None, ..top(4, 8) };
+        assert_eq!(
+            (cut_short.colour(), cut_short.reasons()),
+            (
+                Colour::Amber,
+                vec!["the time was up before it was known how few clients reach as much".to_owned()]
+            )
+        );
         let mut ended = Top { not_run: Some("nobody is there".to_owned()), ..top(4, 8) };
         assert_eq!(
             (ended.colour(), ended.reasons()),

@@ -290,6 +290,34 @@ fn a_client_that_is_too_weak_gives_a_lower_bound() {
     assert_eq!(found, Err(NoResult::ClientNotInControl { rate_per_s: 10.0 }));
 }
 
+/// Whoever ends it: the client was in control, and the server is steady.
+#[test]
+fn a_search_that_is_ended_says_nothing_of_what_was_not_run() {
+    let server = Server::Deterministic { capacity: 500.0 };
+    let (mut without, mut with) = (0, 0);
+    for trials in 0..60 {
+        let mut search = Search::new(goal(100_000), 1).expect("a goal that can be");
+        while search.records().len() < trials
+            && let Step::Run(trial) = search.step()
+        {
+            search.saw(run(server, &trial));
+        }
+        search.end();
+        match search.step() {
+            Step::None(why) => {
+                assert_eq!(why, NoResult::OutOfTrials, "behind {trials} trials");
+                without += 1;
+            }
+            Step::Found(found) => {
+                assert!(found.hysteresis_share.is_none_or(|share| share < 0.05), "{found:?}");
+                with += 1;
+            }
+            Step::Run(trial) => panic!("{trial:?}"),
+        }
+    }
+    assert!(without > 10 && with > 10, "{without} without a result, {with} with one");
+}
+
 /// What disturbs a machine for a while says nothing about what the client can do.
 #[test]
 fn a_disturbance_takes_no_load_away() {

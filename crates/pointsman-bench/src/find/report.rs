@@ -111,10 +111,10 @@ impl Found {
             value: Some(interval.estimate),
             interval: Some((interval.low, interval.high)),
         };
-        let plain = |name: &str, unit: &str, value: f64| Figure {
+        let plain = |name: &str, unit: &str, value: Option<f64>| Figure {
             name: name.to_owned(),
             unit: unit.to_owned(),
-            value: Some(value),
+            value,
             interval: None,
         };
         let missing = |name: &str| Figure { name: name.to_owned(), unit: unit.clone(), ..Figure::default() };
@@ -126,11 +126,11 @@ impl Found {
             peak.unwrap_or_else(|| missing("peak")),
         ];
         if let Some(us) = self.server_us_at_peak() {
-            figures.push(plain("server's CPU at the peak", &format!("µs/{}", self.counted.one()), us));
+            figures.push(plain("server's CPU at the peak", &format!("µs/{}", self.counted.one()), Some(us)));
         }
-        figures.push(plain("hysteresis", "%", findings.hysteresis_share * 100.0));
+        figures.push(plain("hysteresis", "%", findings.hysteresis_share.map(|share| share * 100.0)));
         if let Some(ceiling) = &self.asked.ceiling {
-            figures.push(plain("generator before null servers", "requests/s", ceiling.per_s));
+            figures.push(plain("generator before null servers", "requests/s", Some(ceiling.per_s)));
         }
         figures
     }
@@ -262,7 +262,7 @@ impl Found {
         let trials: Vec<Value> = self.trials.iter().map(trial).collect();
         let (ending, findings) = match &self.ending {
             Ending::Found(findings) => ("found", found(findings)),
-            Ending::None(why) => ("none", json!({"why": why.to_string()})),
+            Ending::None(why) => ("none", json!({"why": self.why_none(why)})),
             Ending::Void { rate_per_s, voids } => {
                 let words: Vec<&str> = voids.iter().map(|void| void.sentence.as_str()).collect();
                 ("void", json!({"rate": rate_per_s, "why": words}))
@@ -270,7 +270,7 @@ impl Found {
         };
         json!({
             "version": 1, "kind": "find", "counted": self.counted.name(), "ending": ending, "result": findings,
-            "seconds": self.seconds, "waited_seconds": self.waited_seconds, "cut_short": self.was_cut_short, "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
+            "seconds": self.seconds, "waited_seconds": self.waited_seconds, "cut_short": self.cut_in.is_some(), "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
             "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "negotiated": negotiated(&self.negotiated), "trials": trials,
         })
@@ -371,9 +371,99 @@ fn found(findings: &Findings) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use pointsman_measure::search::{NoResult, Record as Judged, Seen, Trial};
     use pointsman_measure::statistics::Estimate;
+    use pointsman_measure::verdict::{Colour, SelfMeasures, verdict};
 
+    use super::super::Find;
     use super::*;
+    use crate::{Load, Machine, Plan};
+
+    fn ended(ending: Ending, cut_in: Option<Phase>) -> Found {
+        let plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        let (arrivals, goal) = (crate::Arrivals::Poisson, Goal::default());
+        Found {
+            asked: Find { plan, arrivals, goal, within: None, ceiling: None },
+            counted: Counted::Requests,
+            ending,
+            trials: Vec::new(),
+            negotiated: Vec::new(),
+            addresses: Vec::new(),
+            machine: Machine::look(),
+            began_unix_s: 0,
+            seconds: 1.0,
+            waited_seconds: 0.0,
+            cut_in,
+            was_interrupted: false,
+        }
+    }
+
+    #[test]
+    fn a_search_whose_time_was_up_says_so_whatever_it_found() {
+        let none = ended(Ending::None(NoResult::OutOfTrials), Some(Phase::Ramp)).report("it");
+        assert_eq!(
+            (none.colour, &*none.reasons),
+            (Colour::Red, &["the time was up before a boundary was found".to_owned()][..])
+        );
+        let json = none.outcome.expect("all");
+        assert_eq!((&json["result"]["why"], &json["cut_short"]), (&json!(none.reasons[0]), &json!(true)));
+        let used_up = ended(Ending::None(NoResult::OutOfTrials), None).report("it");
+        assert!(used_up.reasons[0].starts_with("the trials were used up"), "{:?}", used_up.reasons);
+        let sustained = Rate {
+            answered_per_s: Interval { estimate: 100.0, low: 99.0, high: 101.0 },
+            demanded_per_s: 100.0,
+            limit: Limit::Server,
+        };
+        let findings =
+            Findings { sustained, knee: None, peak: None, curve: Vec::new(), hysteresis_share: None };
+        let found = |cut_in| {
+            let mut found = ended(Ending::Found(Box::new(findings.clone())), cut_in);
+            found.trials = vec![tried()];
+            found.report("it")
+        };
+        let whole = found(None);
+        assert_eq!((whole.colour, whole.reasons.len()), (Colour::Green, 0));
+        let cut = found(Some(Phase::Sweep));
+        assert_eq!(
+            (cut.colour, &*cut.reasons),
+            (
+                Colour::Amber,
+                &["the time was up before the search was at its end: no more trials of sweep, zoom, peak were run"
+                    .to_owned()][..]
+            )
+        );
+        // What was not looked for is not nothing.
+        let hysteresis = cut.figures.iter().find(|figure| figure.name == "hysteresis").expect("a figure");
+        assert_eq!(hysteresis.value, None);
+        let json = cut.outcome.expect("all");
+        assert_eq!((&json["result"]["hysteresis_share"], &json["cut_short"]), (&Value::Null, &json!(true)));
+    }
+
+    /// A trial that counts.
+    fn tried() -> Tried {
+        let trial = Trial {
+            number: 0,
+            phase: Phase::Ramp,
+            rate_per_s: 100.0,
+            warm_up_ms: 0,
+            measured_ms: 1_000,
+            seed: 1,
+        };
+        let seen = Seen {
+            offered_per_s: 100.0,
+            achieved_per_s: 100.0,
+            edge_per_s: 0.0,
+            errors_share: 0.0,
+            p50_us: 1,
+            p90_us: 1,
+            p99_us: 1,
+            control: Colour::Green,
+            is_disturbed: false,
+        };
+        let judged = Judged { trial, seen, shortfall: None };
+        let verdict = verdict(&SelfMeasures::default());
+        Tried { judged, verdict, server_us: None, voids: Vec::new() }
+    }
 
     #[test]
     fn lines_go_on_by_what_was_offered() {

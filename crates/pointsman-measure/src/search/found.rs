@@ -66,8 +66,9 @@ pub struct Findings {
     pub peak: Option<Rate>,
     /// Demanded against achieved.
     pub curve: Vec<CurvePoint>,
-    /// The greatest difference between what the same load reached on the way up and down, by the sustained rate.
-    pub hysteresis_share: f64,
+    /// The greatest difference between what the same load reached on the way up and down, by the sustained rate; None where no
+    /// load was swept both ways.
+    pub hysteresis_share: Option<f64>,
 }
 
 /// The boundary as a rate. A trial passes that leaves a little of its demand unanswered, so the truth lies between what
@@ -125,7 +126,7 @@ pub(super) fn findings(records: &[Record], goal: &Goal, sustained: Rate, random:
         knee,
         peak: peak(records, &curve, sustained.limit, goal),
         curve,
-        hysteresis_share: hysteresis(records) / sustained.answered_per_s.estimate,
+        hysteresis_share: hysteresis(records).map(|rate| rate / sustained.answered_per_s.estimate),
     }
 }
 
@@ -137,7 +138,7 @@ fn up_to(found: Interval, sustained: Interval) -> Interval {
 }
 
 /// Each load of the sweep comes twice: first on the way up, then on the way down.
-fn hysteresis(records: &[Record]) -> f64 {
+fn hysteresis(records: &[Record]) -> Option<f64> {
     let sweep: Vec<&Record> =
         records.iter().filter(|record| record.trial.phase == Phase::Sweep && record.counts()).collect();
     let pairs = sweep.iter().enumerate().filter_map(|(at, up)| {
@@ -146,7 +147,7 @@ fn hysteresis(records: &[Record]) -> f64 {
         let share = |record: &Record| record.seen.achieved_per_s / record.seen.offered_per_s;
         Some((share(up) - share(down)).abs() * up.trial.rate_per_s)
     });
-    pairs.fold(0.0, f64::max)
+    pairs.reduce(f64::max)
 }
 
 impl fmt::Display for NoResult {
@@ -168,7 +169,49 @@ impl fmt::Display for NoResult {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trial::{Seen, Trial};
     use super::*;
+    use crate::verdict::Colour;
+
+    /// Trials at these demands, each with what was answered of it, behind one another.
+    fn swept(trials: &[(f64, f64)]) -> Vec<Record> {
+        let record = |(number, &(rate_per_s, achieved_per_s)): (usize, &(f64, f64))| Record {
+            trial: Trial {
+                number: number as u32,
+                phase: Phase::Sweep,
+                rate_per_s,
+                warm_up_ms: 0,
+                measured_ms: 1_000,
+                seed: 1,
+            },
+            seen: Seen {
+                offered_per_s: rate_per_s,
+                achieved_per_s,
+                edge_per_s: 0.0,
+                errors_share: 0.0,
+                p50_us: 1,
+                p90_us: 1,
+                p99_us: 1,
+                control: Colour::Green,
+                is_disturbed: false,
+            },
+            shortfall: None,
+        };
+        trials.iter().enumerate().map(record).collect()
+    }
+
+    #[test]
+    fn whether_a_server_remembers_is_known_of_loads_that_came_twice() {
+        for (trials, expected) in [
+            (&[][..], None),
+            (&[(100.0, 100.0), (200.0, 150.0)], None),
+            (&[(100.0, 100.0), (100.0, 100.0)], Some(0.0)),
+            (&[(100.0, 100.0), (200.0, 200.0), (200.0, 150.0)], Some(50.0)),
+            (&[(100.0, 100.0), (200.0, 200.0), (200.0, 150.0), (100.0, 20.0)], Some(80.0)),
+        ] {
+            assert_eq!(hysteresis(&swept(trials)), expected, "{trials:?}");
+        }
+    }
 
     #[test]
     fn no_knee_is_above_the_sustained_rate() {

@@ -286,13 +286,19 @@ impl Search {
         self.stage = Stage::Confirmation { queue: queue.into(), centre, limit, round };
     }
 
-    /// A whole round has been run: there is a boundary within what was tried, or another round around another load.
+    /// A round has been run, or what there were trials for: there is a boundary within what was tried, or another round around
+    /// another load.
     fn confirmed(&mut self) {
-        let Stage::Confirmation { centre, limit, round, .. } = self.stage else { return };
+        let Stage::Confirmation { ref queue, centre, limit, round } = self.stage else { return };
+        // Where trials were used up before, nothing is known of what was not run.
+        let not_in_control = match queue.is_empty() {
+            true => NoResult::ClientNotInControl { rate_per_s: centre },
+            false => NoResult::OutOfTrials,
+        };
         if limit != Limit::Server {
             match found::at_least(&self.records, centre, limit) {
                 Some(sustained) => self.ask_again(sustained, false),
-                None => self.stage = Stage::None(NoResult::ClientNotInControl { rate_per_s: centre }),
+                None => self.stage = Stage::None(not_in_control),
             }
             return;
         }
@@ -318,9 +324,11 @@ impl Search {
             return;
         }
         if tried == 0 {
-            self.stage = Stage::None(NoResult::ClientNotInControl { rate_per_s: centre });
-        } else if round >= ROUNDS_MAX || left < RESERVED {
+            self.stage = Stage::None(not_in_control);
+        } else if round >= ROUNDS_MAX {
             self.stage = Stage::None(NoResult::Unsteady);
+        } else if left < RESERVED {
+            self.stage = Stage::None(NoResult::OutOfTrials);
         } else {
             let towards = if passed * 2 > tried { centre * MOVE } else { centre / MOVE };
             self.confirm(towards.clamp(self.goal.rate_min, self.goal.rate_max), limit, round + 1);
