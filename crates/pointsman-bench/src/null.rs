@@ -26,6 +26,8 @@ use crate::poller::{Poller, Ready};
 
 /// How soon it notices that it is to end.
 const LOOK_NS: u64 = SECOND_NS / 20;
+/// Of those who were not read to the end so many have a turn before the kernel is asked again what has come.
+const UNREAD_A_ROUND: usize = 4;
 /// The listener's number among the sockets.
 const LISTENER: usize = u32::MAX as usize - 1;
 
@@ -109,6 +111,7 @@ impl NullServer {
             manner: manner.clone(),
             connections: Slab::new(),
             due: VecDeque::new(),
+            unread: VecDeque::new(),
             shared: shared.clone(),
         };
         let thread = std::thread::Builder::new().name("null".to_owned()).spawn(move || server.run());
@@ -182,6 +185,8 @@ struct Server {
     /// Whom an answer is owed, by when. Whoever has its place by then is not confused with who had it: a place is
     /// given away again only when nothing is owed there.
     due: VecDeque<(u64, usize)>,
+    /// Who was not read to the end in its turn, each once; who waits for longest is first.
+    unread: VecDeque<Ready>,
     shared: Arc<Shared>,
 }
 
@@ -201,15 +206,33 @@ impl Server {
                 }
             }
             let next_ns = self.due.front().map_or(u64::MAX, |(due_ns, _)| *due_ns);
-            if self.poller.wait(now, next_ns.min(now + LOOK_NS), &mut ready).is_err() {
+            // There is something to read anyhow.
+            let next_ns = if self.unread.is_empty() { next_ns.min(now + LOOK_NS) } else { now };
+            if self.poller.wait(now, next_ns, &mut ready).is_err() {
                 return;
             }
+            self.give_turns(&mut ready);
             for ready in ready.drain(..) {
                 match ready.number {
                     LISTENER => self.accept(),
                     number if self.poller.is_of_now(&ready) => self.serve(number, ready, &mut scratch),
                     _ => {}
                 }
+            }
+        }
+    }
+
+    /// Who was not read to the end is among those that are ready when its turn comes, and no sooner.
+    fn give_turns(&mut self, ready: &mut Vec<Ready>) {
+        for edge in ready.iter_mut().filter(|edge| self.poller.is_of_now(edge)) {
+            edge.readable &= !self.connections.get(edge.number).is_some_and(|waiting| waiting.is_unread);
+        }
+        for next in self.unread.drain(..self.unread.len().min(UNREAD_A_ROUND)) {
+            if self.poller.is_of_now(&next)
+                && let Some(peer) = self.connections.get_mut(next.number)
+            {
+                peer.is_unread = false;
+                ready.push(next);
             }
         }
     }
@@ -228,7 +251,11 @@ impl Server {
 
     fn serve(&mut self, number: usize, ready: Ready, scratch: &mut [u8]) {
         let Some(peer) = self.connections.get_mut(number) else { return };
+        let waits = peer.is_unread;
         let outcome = peer.serve(ready, scratch);
+        if peer.is_unread && !waits {
+            self.unread.push_back(ready.unread());
+        }
         let requests = *outcome.as_ref().unwrap_or(&0);
         for _ in 0..requests {
             self.owe(number);
@@ -239,11 +266,11 @@ impl Server {
         }
     }
 
-    /// Sends what was answered, and ends the connection where its answers are the last.
+    /// Sends what was answered, and ends the connection where nothing is to come behind it.
     fn send(&mut self, number: usize) {
         let Some(peer) = self.connections.get_mut(number) else { return };
         let is_broken = peer.flush().is_err();
-        if is_broken || (peer.is_last && peer.is_sent()) {
+        if is_broken || peer.is_over() {
             self.let_go(number);
         }
     }

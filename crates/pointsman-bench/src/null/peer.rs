@@ -11,6 +11,9 @@ use super::http2::NullHttp2;
 use crate::http2::frames::PREFACE;
 use crate::poller::Ready;
 
+/// So many reads a turn: who sends faster than it is read holds up no others.
+const READS_A_TURN: usize = 4;
+
 /// A request's head may be so long, and its body is read past.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
@@ -70,8 +73,12 @@ pub(super) struct Peer {
     behind: VecDeque<Answer>,
     /// Answers that it waits for.
     pub(super) owed: usize,
-    /// It has said that it asks no more, by the farewell of TLS.
+    /// It asks no more, and has said so by the farewell of TLS or by the end of what it sends.
     has_left: bool,
+    /// There is an end to read.
+    has_ended: bool,
+    /// There may be more to read than its turn had room for, of which no edge tells.
+    pub(super) is_unread: bool,
     /// What it was answered is the last.
     pub(super) is_last: bool,
     pub(super) is_gone: bool,
@@ -104,34 +111,37 @@ impl Peer {
             behind: VecDeque::new(),
             owed: 0,
             has_left: false,
+            has_ended: false,
+            is_unread: false,
             is_last: false,
             is_gone: false,
         }
     }
 
-    /// How many requests came. An error: the connection is at its end.
+    /// How many requests came. An error: the connection is of no use any more.
     pub(super) fn serve(&mut self, ready: Ready, scratch: &mut [u8]) -> io::Result<usize> {
+        self.has_ended |= ready.ended;
         if ready.writable {
             self.flush()?;
         }
-        let requests = if ready.readable { self.read(ready.ended, scratch)? } else { 0 };
+        let requests = if ready.readable { self.read(scratch)? } else { 0 };
         self.flush()?;
         Ok(requests)
     }
 
-    fn read(&mut self, ended: bool, scratch: &mut [u8]) -> io::Result<usize> {
+    /// Reads what is there, or as much of it as a turn may.
+    fn read(&mut self, scratch: &mut [u8]) -> io::Result<usize> {
         let mut requests = 0;
-        loop {
+        for _ in 0..READS_A_TURN {
             match self.socket.read(scratch) {
                 // Whoever has asked and says no more may still want its answers.
-                Ok(0) if requests + self.owed > 0 => return Ok(requests),
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(0) => {
+                    self.has_left = true;
+                    return Ok(requests);
+                }
                 Ok(count) => {
                     requests += self.take(&scratch[..count])?;
-                    if self.has_left && requests + self.owed == 0 {
-                        return Err(ErrorKind::UnexpectedEof.into());
-                    }
-                    if count < scratch.len() && !ended {
+                    if count < scratch.len() && !self.has_ended {
                         return Ok(requests);
                     }
                 }
@@ -140,6 +150,8 @@ impl Peer {
                 Err(error) => return Err(error),
             }
         }
+        self.is_unread = true;
+        Ok(requests)
     }
 
     fn take(&mut self, mut bytes: &[u8]) -> io::Result<usize> {
@@ -229,10 +241,12 @@ impl Peer {
         }
     }
 
-    /// Whether nothing is left to be sent.
-    pub(super) fn is_sent(&self) -> bool {
-        let is_said = !matches!(&self.speech, Speech::Http2(http2) if !http2.is_sent());
-        is_said
+    /// Whether nothing more is to be done here: it asks no more, or was told that the last answer was the last.
+    pub(super) fn is_over(&self) -> bool {
+        let has_windows = !matches!(&self.speech, Speech::Http2(http2) if !http2.is_sent());
+        // Whoever has left opens none.
+        let is_answered = self.is_last && has_windows || self.has_left && self.owed == 0;
+        is_answered
             && self.body_left == 0
             && self.behind.is_empty()
             && self.unsent.is_empty()
@@ -354,4 +368,42 @@ fn content_length(head: &[u8]) -> u64 {
         std::str::from_utf8(value).ok()?.parse().ok()
     };
     head.split(|byte| *byte == b'\n').find_map(length).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::poller::Poller;
+
+    #[test]
+    fn who_sends_much_is_not_read_to_the_end_in_a_turn() {
+        const PIECE: usize = 100;
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let mut client = TcpStream::connect(listener.local_addr().expect("it listens")).expect("loopback");
+        let (socket, _) = listener.accept().expect("it comes");
+        socket.set_nonblocking(true).expect("a socket");
+        let mut poller = Poller::new().expect("descriptors");
+        poller.watch(&socket, 0).expect("epoll");
+        let mut ready = Vec::new();
+        while ready.is_empty() {
+            poller.wait(0, 1_000_000_000, &mut ready).expect("epoll");
+        }
+        let heard = ready[0].unread();
+        let body = 3 * READS_A_TURN * PIECE;
+        let head = format!("POST / HTTP/1.1\r\nContent-Length: {body}\r\n\r\n");
+        let request = [head.as_bytes(), &vec![b'x'; body]].concat();
+        client.write_all(&request).expect("there is room");
+        while socket.peek(&mut [0; 10_000]).unwrap_or(0) < request.len() {
+            std::thread::yield_now();
+        }
+        let mut peer = Peer::new(socket, None, Arc::new(Answers::new(0, false)));
+        let (mut turns, mut requests) = (0, 0);
+        while turns == 0 || std::mem::take(&mut peer.is_unread) {
+            turns += 1;
+            requests += peer.serve(heard, &mut [0; PIECE]).expect("a request");
+        }
+        assert_eq!((turns, requests), (4, 1));
+    }
 }

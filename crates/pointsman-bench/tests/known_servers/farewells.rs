@@ -1,10 +1,10 @@
 //! Servers, and a client, that say by TLS that they say no more: that is the end, whatever comes behind it.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use pointsman_bench::{ErrorKind, Handshakes, Load, Manner, NullTls, Record, Target, Think, Url};
+use pointsman_bench::{ErrorKind, Handshakes, Load, Manner, NullServer, NullTls, Record, Target, Think, Url};
 use pointsman_e2e::{Authority, TlsClient, TlsServer};
 
 use super::{ANY, RIGHT, of_tls, outcome, started, tls};
@@ -64,6 +64,55 @@ fn a_farewell_in_place_of_an_answer_is_a_connection_that_was_closed() {
         let record = record(leaving(b"", behind));
         assert!(record.errors_of(ErrorKind::Closed) > 5, "{:?}", record.errors);
         assert_eq!(record.errors_of(ErrorKind::Closed), record.failed(), "{:?}", record.errors);
+    }
+}
+
+/// What a client is sent that asks in one flight with all that it says, and then waits for the end.
+fn answered(server: &NullServer, path: &str, authority: Option<&Authority>) -> io::Result<u64> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut socket = TcpStream::connect(server.address())?;
+    socket.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let Some(authority) = authority else {
+        socket.write_all(request.as_bytes())?;
+        socket.shutdown(Shutdown::Write)?;
+        return io::copy(&mut socket, &mut io::sink());
+    };
+    let mut client = TlsClient::new(authority).connection("localhost");
+    while client.is_handshaking() {
+        client.complete_io(&mut socket)?;
+    }
+    client.writer().write_all(request.as_bytes())?;
+    client.send_close_notify();
+    let mut flight = Vec::new();
+    while client.wants_write() {
+        client.write_tls(&mut flight)?;
+    }
+    socket.write_all(&flight)?;
+    // Its farewell is the end.
+    let mut stream = rustls::Stream::new(&mut client, &mut socket);
+    let count = io::copy(&mut stream, &mut io::sink())?;
+    io::copy(&mut socket, &mut io::sink()).map(|_| count)
+}
+
+#[test]
+fn a_client_that_has_asked_and_left_is_answered_in_full_and_let_go() {
+    let authority = Authority::new("bench");
+    let pair = authority.server(&["localhost"]);
+    let tls = NullTls { certificate: pair.certificate, key: pair.key, resumes: false };
+    let (plain, over_tls) =
+        (started(&Manner::default()), started(&Manner { tls: Some(tls), ..Manner::default() }));
+    // One that takes its time, and longer ones than sockets have room for.
+    let late = started(&Manner { capacity: Some(20.0), ..Manner::default() });
+    let long = 30_000_000;
+    for (server, path, authority, bytes) in [
+        (&plain, "/", None, 0),
+        (&late, "/", None, 0),
+        (&plain, "/bytes/30000000", None, long),
+        (&over_tls, "/", Some(&authority), 0),
+        (&over_tls, "/bytes/30000000", Some(&authority), long),
+    ] {
+        let came = answered(server, path, authority).expect("it ends the connection");
+        assert!((bytes + 1..bytes + 200).contains(&came), "{path}: {came}");
     }
 }
 
