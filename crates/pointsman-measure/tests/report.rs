@@ -146,6 +146,28 @@ fn what_is_of_something_else_has_axes_and_ratios_of_its_own() {
     assert_eq!(row("requests/s").matches('×').count(), 0, "{}", row("requests/s"));
 }
 
+/// Whatever their order in the runs.
+#[test]
+fn charts_of_the_same_stand_in_one_row_each_run_once() {
+    let mut document = two_runs();
+    let (first, second) = document.runs.split_at_mut(1);
+    let more = |title: &str, id: &str, charts: &mut Vec<Chart>| {
+        let chart = Chart { title: title.to_owned(), id: id.to_owned(), ..charts[0].clone() };
+        charts.push(chart);
+    };
+    more("first of a", "a", &mut first[0].charts);
+    more("again of a", "a", &mut first[0].charts);
+    more("of b", "b", &mut second[0].charts);
+    more("other of a", "a", &mut second[0].charts);
+    let page = page(&document);
+    let (shown, _) = page.split_once("<script").expect("the document is in it");
+    let places: Vec<Option<usize>> = ["first of a", "other of a", "of b", "again of a"]
+        .map(|title| shown.find(&format!(">{title}</text>")))
+        .to_vec();
+    assert!(places[0].is_some() && places[0] < places[1] && places[1] < places[2], "{places:?}");
+    assert_eq!(places[3], None, "one of a run is enough");
+}
+
 #[test]
 fn hostile_names_do_nothing() {
     let hostile =

@@ -32,6 +32,8 @@ impl Range {
 /// What is greater is not shown, nor on a logarithmic axis what is not greater than the least.
 const GREATEST: f64 = 1e15;
 const LEAST: f64 = 1e-9;
+/// The greatest that is.
+pub(super) const GREATEST_SHOWN: f64 = GREATEST.next_down();
 
 pub(super) fn is_shown(value: f64, is_log: bool) -> bool {
     value.is_finite() && value.abs() < GREATEST && (!is_log || value > LEAST)
@@ -77,6 +79,11 @@ impl Scale {
         let ticks = (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
         let ticks = ticks.filter(|tick| *tick <= end * 1.000_001).collect();
         Self { low: 10_f64.powi(first), high: end, is_log: true, ticks }
+    }
+
+    /// The value, or where a logarithmic scale begins, which has nothing below.
+    pub(super) fn at_least(&self, value: f64) -> f64 {
+        if self.is_log { value.max(self.low) } else { value }
     }
 
     /// Where a value is, from 0 at the beginning to 1 at the end.

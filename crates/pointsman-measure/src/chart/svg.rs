@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::axis::{Range, Scale, is_shown, number};
+use super::axis::{GREATEST_SHOWN, Range, Scale, is_shown, number};
 use super::{Axis, Chart, Content, Layer, Line};
 use crate::report::escape;
 
@@ -17,7 +17,7 @@ const COLOURS: usize = 6;
 /// Lines of more points are drawn without a mark at each.
 const MARKS_MAX: usize = 200;
 
-/// How wide and high a cross is.
+/// How wide and high a cross is, and how wide the range of a place is that has none beside it.
 const CROSS: f64 = 8.0;
 
 /// What both axes of a chart span; None where nothing can be drawn. Bars have no horizontal range.
@@ -38,8 +38,8 @@ pub fn ranges(chart: &Chart) -> Option<(Option<Range>, Range)> {
             Some((Some(with(xs, &chart.x)), with(ys, &chart.y)))
         }
         Content::Bars { categories, layers } => {
-            let sums =
-                (0..categories.len()).map(|at| layers.iter().map(|layer| height(layer, at)).sum::<f64>());
+            let sum = |at| layers.iter().fold(0.0, |below, layer| top(below, height(layer, at)));
+            let sums = (0..categories.len()).map(sum);
             Some((None, Range::of(sums.chain([0.0]), false)?))
         }
     }
@@ -47,6 +47,11 @@ pub fn ranges(chart: &Chart) -> Option<(Option<Range>, Range)> {
 
 fn height(layer: &Layer, at: usize) -> f64 {
     layer.values.get(at).copied().filter(|value| is_shown(*value, false)).unwrap_or(0.0).max(0.0)
+}
+
+/// Where a part of a bar ends that stands on others. Parts that are shown each for itself may come to more than is.
+fn top(below: f64, height: f64) -> f64 {
+    (below + height).min(GREATEST_SHOWN)
 }
 
 /// A chart as an SVG element, on axes that span at least what is given. `name` is to be unique in the page: the title is
@@ -167,15 +172,22 @@ fn draw_line(
     (y, y_log): (&Scale, bool),
 ) {
     let shown = |vx: f64, vy: f64| is_shown(vx, x_log) && is_shown(vy, y_log);
-    // Where no range is known there is no band.
-    let is_known = |(at, low, high): &(f64, f64, f64)| shown(*at, *low) && shown(*at, *high);
-    for band in line.band.split(|place| !is_known(place)).filter(|band| band.len() > 1) {
-        let above = band.iter().map(|(at, _, high)| (across(x, *at), upwards(y, *high)));
-        let below = band.iter().rev().map(|(at, low, _)| (across(x, *at), upwards(y, *low)));
-        write(
-            out,
-            format_args!("<path class=\"band s{colour}\" d=\"{}Z\"/>", path(above.chain(below), false)),
-        );
+    // Where no range is known there is no band. One that begins at 0 is known, and a logarithmic axis has no such place.
+    let is_known = |(at, low, high): &(f64, f64, f64)| shown(*at, *high) && is_shown(*low, false);
+    for band in line.band.split(|place| !is_known(place)) {
+        let spot = |at: f64, vy: f64| (across(x, at), upwards(y, y.at_least(vy)));
+        let above = band.iter().map(|(at, _, high)| spot(*at, *high));
+        let below = band.iter().rev().map(|(at, low, _)| spot(*at, *low));
+        let outline = match band {
+            [] => continue,
+            [(at, low, high)] => {
+                let ((middle, top), (_, bottom)) = (spot(*at, *high), spot(*at, *low));
+                let (left, right) = (middle - CROSS / 2.0, middle + CROSS / 2.0);
+                path([(left, top), (right, top), (right, bottom), (left, bottom)].into_iter(), false)
+            }
+            _ => path(above.chain(below), false),
+        };
+        write(out, format_args!("<path class=\"band s{colour}\" d=\"{outline}Z\"/>"));
     }
     let points: Vec<_> = line.points.iter().filter(|(vx, vy)| shown(*vx, *vy)).collect();
     let places = points.iter().map(|(vx, vy)| (across(x, *vx), upwards(y, *vy)));
@@ -220,7 +232,8 @@ fn bars(out: &mut String, categories: &[String], layers: &[Layer], y: &Scale) {
         let mut below = 0.0;
         for (colour, layer) in layers.iter().enumerate() {
             let value = height(layer, at);
-            let (from, to) = (upwards(y, below), upwards(y, below + value));
+            let end = top(below, value);
+            let (from, to) = (upwards(y, below), upwards(y, end));
             let (name, width) = (escape(&layer.name), room * 0.7);
             write(
                 out,
@@ -233,7 +246,7 @@ fn bars(out: &mut String, categories: &[String], layers: &[Layer], y: &Scale) {
                     number(value)
                 ),
             );
-            below += value;
+            below = end;
         }
         if at % every == 0 {
             let middle = left + room * 0.35;
@@ -329,7 +342,32 @@ mod tests {
         };
         assert_eq!(bands(vec![at(0.0), at(1.0), at(2.0), at(3.0)]), 1);
         assert_eq!(bands(vec![at(0.0), at(1.0), none(2.0), at(3.0), at(4.0)]), 2);
-        assert_eq!(bands(vec![none(0.0), at(1.0), none(2.0), at(3.0), at(4.0), none(5.0)]), 1);
+        assert_eq!(bands(vec![none(0.0), none(1.0)]), 0);
+        assert_eq!(bands(vec![none(0.0), at(1.0), none(2.0), at(3.0), at(4.0), none(5.0)]), 2);
+    }
+
+    #[test]
+    fn a_range_that_is_known_is_drawn_whatever_is_beside_it() {
+        let none = (1.0, f64::NAN, f64::NAN);
+        let line = Line {
+            points: vec![(0.0, 0.0), (4.0, 10.0)],
+            band: vec![(0.0, f64::NAN, 1.0), (2.0, 2.0, 8.0), none],
+            ..Line::default()
+        };
+        let drawn = svg(&lines(vec![line]), "c", None);
+        // Eight wide around the middle, from 8 to 2 of 10.
+        assert!(drawn.contains("band s0\" d=\"M346.0 86.4L354.0 86.4L354.0 243.6L346.0 243.6Z\""), "{drawn}");
+        // What reaches down to 0 does so to the end of an axis that has no 0.
+        let line = Line {
+            points: vec![(0.0, 1.0), (4.0, 100.0)],
+            band: vec![(0.0, 1.0, 10.0), (2.0, 0.0, 10.0), (4.0, -5.0, 100.0)],
+            ..Line::default()
+        };
+        let mut log = lines(vec![line]);
+        log.y.is_log = true;
+        let drawn = svg(&log, "c", None);
+        let path = "M76.0 165.0L350.0 165.0L624.0 34.0L624.0 296.0L350.0 296.0L76.0 296.0Z";
+        assert!(drawn.contains(&format!("band s0\" d=\"{path}\"")), "{drawn}");
     }
 
     #[test]
@@ -361,5 +399,24 @@ mod tests {
         assert!(drawn.contains("y=\"99.5\"") && drawn.contains("y=\"34.0\""), "{drawn}");
         chart.y.is_log = true;
         assert_eq!(svg(&chart, "c", None), drawn, "they stand on 0");
+    }
+
+    /// Each of them is shown, and the two on each other are more than is.
+    #[test]
+    fn bars_end_where_the_greatest_is_that_is_shown() {
+        let layer = |values: &[f64]| Layer { name: String::new(), values: values.to_vec() };
+        let mut chart = lines(vec![]);
+        let categories = vec![String::new(); 2];
+        chart.content =
+            Content::Bars { categories, layers: vec![layer(&[9e14, 1e14]), layer(&[9e14, 1e14])] };
+        let drawn = svg(&chart, "c", None);
+        let of = |name: &str| -> Vec<f64> {
+            let values =
+                drawn.split("<rect").skip(1).filter_map(|bar| bar.split(name).nth(1)?.split('"').nth(1));
+            values.map(|value| value.parse().expect("a number")).collect()
+        };
+        let (tops, heights) = (of(" y="), of(" height="));
+        assert!(tops.iter().all(|top| (TOP..=HEIGHT - BOTTOM).contains(top)), "{drawn}");
+        assert!(heights[1] > 0.0 && heights.iter().all(|height| *height >= 0.0), "{drawn}");
     }
 }

@@ -1,5 +1,7 @@
 //! The page: one file, no script, no network.
 
+use std::collections::HashMap;
+
 use super::beside::{circumstances, figures};
 use super::document::{Document, Figure, Run};
 use crate::chart::{Chart, ranges, rounded, svg};
@@ -115,14 +117,22 @@ fn chart_key(chart: &Chart) -> ChartKey<'_> {
 /// them where they are of the same.
 fn charts(runs: &[Run]) -> String {
     let runs = results(runs);
-    let mut keys: Vec<ChartKey> = Vec::new();
-    for chart in runs.iter().flat_map(|run| &run.charts) {
-        if !keys.contains(&chart_key(chart)) {
-            keys.push(chart_key(chart));
+    let mut known: HashMap<ChartKey, usize> = HashMap::new();
+    let mut drawn: Vec<Vec<(usize, &Chart)>> = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        for chart in &run.charts {
+            let row = *known.entry(chart_key(chart)).or_insert(drawn.len());
+            if row == drawn.len() {
+                drawn.push(Vec::new());
+            }
+            // Of several of a run the first.
+            if drawn[row].last().is_none_or(|(of, _)| *of != at) {
+                drawn[row].push((at, chart));
+            }
         }
     }
     let rows: Vec<String> =
-        keys.iter().enumerate().map(|(row, key)| row_of_charts(&runs, row, *key)).collect();
+        drawn.iter().enumerate().map(|(row, drawn)| row_of_charts(&runs, row, drawn)).collect();
     let grids = if runs.len() == 1 { vec![rows.concat()] } else { rows };
     let drawn: String = grids
         .iter()
@@ -132,19 +142,18 @@ fn charts(runs: &[Run]) -> String {
     if drawn.is_empty() { drawn } else { format!("<h2>Charts</h2>\n{drawn}") }
 }
 
-fn row_of_charts(runs: &[&Run], row: usize, key: ChartKey) -> String {
-    let drawn: Vec<(&str, &Chart)> = runs
-        .iter()
-        .filter_map(|run| Some((run.name.as_str(), run.charts.iter().find(|chart| chart_key(chart) == key)?)))
-        .collect();
+fn row_of_charts(runs: &[&Run], row: usize, drawn: &[(usize, &Chart)]) -> String {
     let spans = drawn.iter().filter_map(|(_, chart)| ranges(chart)).reduce(|left, right| {
         (left.0.zip(right.0).map(|(left, right)| left.joined(right)), left.1.joined(right.1))
     });
-    let figure = |(column, (run, chart)): (usize, &(&str, &Chart))| {
+    let figure = |(column, (run, chart)): (usize, &(usize, &Chart))| {
         let figure = svg(chart, &format!("chart-{row}-{column}"), spans);
         // Alone it needs no name.
-        let name =
-            if runs.len() > 1 { format!("<figcaption>{}</figcaption>", escape(run)) } else { String::new() };
+        let name = if runs.len() > 1 {
+            format!("<figcaption>{}</figcaption>", escape(&runs[*run].name))
+        } else {
+            String::new()
+        };
         format!("<figure>{figure}{name}</figure>\n")
     };
     drawn.iter().enumerate().map(figure).collect()
