@@ -91,6 +91,8 @@ pub struct Hauled {
     pub payload_per_s: f64,
     /// Answers a second.
     pub answers_per_s: f64,
+    /// How long it was measured, in seconds.
+    pub seconds: f64,
     /// CPU time of the generator for a MiB of them, in microseconds.
     pub own_us_per_mib: Option<f64>,
     /// The same of the server, where its process is known.
@@ -335,6 +337,7 @@ fn not_run((round, size, series): (u32, u64, usize), fault: &Fault) -> Hauled {
         size,
         payload_per_s: 0.0,
         answers_per_s: 0.0,
+        seconds: 0.0,
         own_us_per_mib: None,
         server_us_per_mib: None,
         opened: 0,
@@ -360,6 +363,7 @@ fn hauled((round, size, series): (u32, u64, usize), outcome: &Outcome, way: Way)
         size,
         payload_per_s,
         answers_per_s: outcome.rate(),
+        seconds: outcome.seconds,
         own_us_per_mib: work.and_then(|work| per_mib(work * outcome.seconds)),
         server_us_per_mib: server.and_then(per_mib),
         opened: outcome.record.opened,

@@ -102,6 +102,14 @@ pub struct Top {
     pub not_run: Option<String>,
 }
 
+impl Ladder {
+    /// Where the mean of these rates of trials is. Those that are the same could each have been one answer apart.
+    fn interval_of(&self, rates: &[f64]) -> Option<Interval> {
+        let one = 1.0 / self.plan.time.as_secs_f64();
+        mean_interval(rates).map(|mean| mean.widened((mean.low - one).max(0.0), mean.high + one))
+    }
+}
+
 impl Top {
     /// Red where nothing was found or more clients may reach more, else the worst of the trials that count.
     pub fn colour(&self) -> Colour {
@@ -261,7 +269,7 @@ impl Climber<'_> {
         let Some((clients, _)) = most else { return Ok(()) };
         let all = clients as u32;
         let with_all = self.compared(all)?;
-        top.peak = mean_interval(&with_all).map(|interval| (all, interval));
+        top.peak = top.asked.interval_of(&with_all).map(|interval| (all, interval));
         let mut smallest = SmallestNumber::new(all, with_all);
         while let Some(clients) = smallest.next() {
             let rates = self.compared(clients)?;
@@ -366,20 +374,17 @@ mod tests {
         assert_eq!(rungs(11), [1, 2, 4, 8, 11]);
     }
 
-    #[test]
-    fn where_more_clients_may_reach_more_it_is_not_green() {
+    fn climbed_to(clients: u32, rate: f64) -> Climbed {
+        let verdict = verdict(&SelfMeasures::default());
+        Climbed { clients, rate, p50_us: 1, p99_us: 1, verdict, server_us: None, voids: Vec::new() }
+    }
+
+    /// One trial at the peak, with so many clients.
+    fn top(peak: u32, clients_max: u32) -> Top {
         let plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
-        let top = |peak: u32, clients_max: u32| Top {
-            asked: Ladder { plan: plan.clone(), clients_max, within: None, ceiling: None },
-            trials: vec![Climbed {
-                clients: peak,
-                rate: 100.0,
-                p50_us: 1,
-                p99_us: 1,
-                verdict: verdict(&SelfMeasures::default()),
-                server_us: None,
-                voids: Vec::new(),
-            }],
+        Top {
+            asked: Ladder { plan, clients_max, within: None, ceiling: None },
+            trials: vec![climbed_to(peak, 100.0)],
             peak: Some((peak, Interval { estimate: 100.0, low: 99.0, high: 101.0 })),
             not_in_control: None,
             fewer: None,
@@ -393,7 +398,25 @@ mod tests {
             was_cut_short: false,
             was_interrupted: false,
             not_run: None,
-        };
+        }
+    }
+
+    #[test]
+    fn throughput_is_known_where_there_was_more_than_one_trial_and_to_an_answer_of_them() {
+        use pointsman_measure::chart::Content;
+        let trials = [(1, 100.0), (2, 150.0), (4, 200.0), (1, 100.0), (4, 200.0)];
+        let trials = trials.map(|(clients, rate)| climbed_to(clients, rate)).to_vec();
+        let report = Top { trials, ..top(4, 8) }.report("it");
+        let Content::Lines(lines) = &report.charts[0].content else { panic!("lines") };
+        assert_eq!(lines[0].points, [(1.0, 100.0), (2.0, 150.0), (4.0, 200.0)]);
+        let [one, two, four] = lines[0].band[..] else { panic!("{:?}", lines[0].band) };
+        // Trials of ten seconds.
+        assert_eq!((one, four), ((1.0, 99.9, 100.1), (4.0, 199.9, 200.1)));
+        assert!(two.0 == 2.0 && two.1.is_nan() && two.2.is_nan(), "{two:?}");
+    }
+
+    #[test]
+    fn where_more_clients_may_reach_more_it_is_not_green() {
         for (peak, clients_max, colour, said) in [
             (1, 1, Colour::Red, "one client was all that there was: more may reach more"),
             (8, 8, Colour::Amber, "what 7 of 8 clients reach is not known: more than 8 may reach more"),

@@ -6,7 +6,7 @@ mod not_run;
 mod orders;
 mod tables;
 
-pub(crate) use charts::chart;
+pub(crate) use charts::{band, chart};
 use hdrhistogram::Histogram;
 pub use ladder::{ladder, ladder_csv};
 pub use not_run::NotRun;
@@ -48,6 +48,14 @@ fn ms(ns: f64) -> f64 {
 fn rates(outcome: &Outcome, of: fn(&Batch) -> u64) -> Vec<f64> {
     let per_second = 1e9 / BATCH_NS as f64;
     outcome.record.batches.iter().map(|batch| of(batch) as f64 * per_second).collect()
+}
+
+/// From where to where what was answered a second is, where that is known. However even it was, one answer more or less is
+/// chance.
+fn answered_bounds(outcome: &Outcome) -> Option<(f64, f64)> {
+    let found = batch_means(&rates(outcome, |batch| batch.completed))?.mean;
+    let one = 1.0 / outcome.seconds;
+    Some(((found.low - one).max(0.0), found.high + one))
 }
 
 fn answer(outcome: &Outcome) -> String {
@@ -109,7 +117,7 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
     let due = record.due.max(1) as f64;
     // The first four are drawn large: how many, how many not, and how soon.
     let mut figures = vec![
-        over_time("answered", "1/s", outcome.rate(), &rates(outcome, |batch| batch.completed)),
+        Figure { interval: answered_bounds(outcome), ..plain("answered", "1/s", outcome.rate()) },
         plain("failed", "%", 100.0 * record.failed() as f64 / due),
     ];
     let together = hanging_together(outcome);

@@ -14,7 +14,7 @@ use crate::Plan;
 use crate::interrupt::mark_interrupted;
 use crate::json::{estimate, negotiated};
 use crate::provenance::provenance;
-use crate::report::{AGREED, agreed, chart, round, table};
+use crate::report::{AGREED, agreed, band, chart, round, table};
 
 impl Bulk {
     /// Those of all plans: where they differ, what each of them says, in their order. One says nothing of TLS that has none,
@@ -173,10 +173,7 @@ impl Bulked {
             Line {
                 name,
                 points: found.iter().map(|(size, found)| (*size, found.value)).collect(),
-                band: found
-                    .iter()
-                    .filter_map(|(size, found)| found.bounds.map(|(low, high)| (*size, low, high)))
-                    .collect(),
+                band: band(found.iter().map(|(size, found)| (*size, found.bounds))),
                 ..Line::default()
             }
         };

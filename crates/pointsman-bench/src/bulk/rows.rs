@@ -67,13 +67,19 @@ fn row(size: u64, series: usize, trials: &[&Hauled]) -> Row {
         let values: Vec<f64> = counting.iter().filter_map(|trial| of(trial)).collect();
         mean_estimate(&values)
     };
+    // Trials that came to the same are not the same: each could have been a body apart.
+    let one = counting.iter().map(|trial| size as f64 / trial.seconds).fold(0.0, f64::max);
+    let widened = |found: Estimate| Estimate {
+        bounds: found.bounds.map(|(low, high)| ((low - one).max(0.0), high + one)),
+        ..found
+    };
     let (colour, reasons) = judged(trials, &counting);
     Row {
         size,
         series,
         counted: counting.len(),
         trials: trials.len(),
-        payload_per_s: mean(&|trial| Some(trial.payload_per_s)),
+        payload_per_s: mean(&|trial| Some(trial.payload_per_s)).map(widened),
         answers_per_s: mean(&|trial| Some(trial.answers_per_s)).map_or(0.0, |found| found.value),
         own_us_per_mib: mean(&|trial| trial.own_us_per_mib),
         server_us_per_mib: mean(&|trial| trial.server_us_per_mib),
@@ -141,6 +147,7 @@ mod tests {
                     size: 1024,
                     payload_per_s,
                     answers_per_s: payload_per_s / 1024.0,
+                    seconds: 1.0,
                     own_us_per_mib: Some(100.0),
                     server_us_per_mib: None,
                     opened: 0,
@@ -167,6 +174,14 @@ mod tests {
         assert!(payload.0 < 1e6 && 1e6 < payload.1, "{payload:?}");
         assert_eq!(first.own_us_per_mib.map(|found| found.value), Some(100.0));
         assert!(first.server_us_per_mib.is_none());
+    }
+
+    #[test]
+    fn what_came_to_the_same_is_known_to_a_body_of_a_trial() {
+        let rows = found(|trial| (trial.payload_per_s, trial.seconds) = (1e6, 0.5));
+        let bounds: Vec<_> =
+            rows.iter().map(|row| row.payload_per_s.and_then(|found| found.bounds)).collect();
+        assert_eq!(bounds, [Some((1e6 - 2048.0, 1e6 + 2048.0)); 2]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{Counted, Ending, Found, Tried};
 use crate::interrupt::mark_interrupted;
 use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
-use crate::report::{AGREED, agreed, chart};
+use crate::report::{AGREED, agreed, band, chart};
 
 impl Counted {
     /// What is counted, in the plural.
@@ -148,18 +148,15 @@ impl Found {
         let points = |of: fn(&CurvePoint) -> f64| -> Vec<(f64, f64)> {
             curve.iter().map(|point| (point.offered_per_s, of(point))).collect()
         };
-        // A load of a single trial has no interval: the band has a gap there.
-        let band = curve.iter().map(|point| {
-            let (low, high) = point.achieved_per_s.bounds.unwrap_or((f64::NAN, f64::NAN));
-            (point.offered_per_s, low, high)
-        });
+        // A load of a single trial has no interval.
+        let band = band(curve.iter().map(|point| (point.offered_per_s, point.achieved_per_s.bounds)));
         let all = points(|point| point.offered_per_s);
         let ends = all.iter().take(1).chain(all.last()).copied().collect();
         let lines = vec![
             Line {
                 name: "answered".to_owned(),
                 points: points(|point| point.achieved_per_s.value),
-                band: band.collect(),
+                band,
                 ..Line::default()
             },
             Line { name: "all that is demanded".to_owned(), points: ends, ..Line::default() },

@@ -2,15 +2,14 @@
 
 use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
-use pointsman_measure::statistics::mean_interval;
 use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
-use super::{Climbed, Top, by_clients};
+use super::{Climbed, Top, by_clients, means};
 use crate::interrupt::mark_interrupted;
 use crate::json::negotiated;
 use crate::provenance::provenance;
-use crate::report::{AGREED, agreed, chart};
+use crate::report::{AGREED, agreed, band, chart};
 
 impl Top {
     /// The run as a report shows it, under this name.
@@ -78,14 +77,16 @@ impl Top {
     }
 
     fn throughput(&self) -> Chart {
-        let mut answered = Line { name: "answered".to_owned(), ..Line::default() };
-        for (clients, rates) in by_clients(&self.trials) {
-            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-            answered.points.push((f64::from(clients), mean));
-            if let Some(interval) = mean_interval(&rates) {
-                answered.band.push((f64::from(clients), interval.low.max(0.0), interval.high));
-            }
-        }
+        let counted = by_clients(&self.trials);
+        let bounds =
+            |rates: &[f64]| self.asked.interval_of(rates).map(|found| (found.low.max(0.0), found.high));
+        let answered = Line {
+            name: "answered".to_owned(),
+            points: means(&self.trials),
+            // A number that was tried once has no interval.
+            band: band(counted.iter().map(|(clients, rates)| (f64::from(*clients), bounds(rates)))),
+            ..Line::default()
+        };
         let of_law = self.law.iter().map(|law| Line {
             name: "universal scalability law".to_owned(),
             points: answered.points.iter().map(|(clients, _)| (*clients, law.throughput(*clients))).collect(),
@@ -127,7 +128,7 @@ impl Top {
         let columns = ["clients", "answered/s", "from", "to", "trials"];
         let rows = by_clients(&self.trials).into_iter().map(|(clients, rates)| {
             let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-            let interval = mean_interval(&rates);
+            let interval = self.asked.interval_of(&rates);
             let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
             let cells = [Some(f64::from(clients)), Some(mean), low, high, Some(rates.len() as f64)];
             let cell = |value: f64| Cell::Number((value * 100.0).round() / 100.0);

@@ -62,6 +62,16 @@ fn connections(outcome: &Outcome) -> Chart {
     )
 }
 
+/// A band over these places: it has a gap where nobody knows from where to where it goes.
+pub(crate) fn band(places: impl Iterator<Item = (f64, Option<(f64, f64)>)>) -> Vec<(f64, f64, f64)> {
+    let place = |(x, bounds): (f64, Option<(f64, f64)>)| {
+        let (low, high) = bounds.unwrap_or((f64::NAN, f64::NAN));
+        (x, low, high)
+    };
+    let all: Vec<_> = places.map(place).collect();
+    if all.iter().all(|(_, low, _)| low.is_nan()) { Vec::new() } else { all }
+}
+
 /// A line through the quantiles 1 − 1/x, and its band where it is known how much the times hang together.
 fn percentiles(name: &str, times: &Histogram<u64>, together: Option<f64>) -> Line {
     let mut line = Line { name: name.to_owned(), ..Line::default() };
@@ -158,6 +168,18 @@ mod tests {
         assert!((line.points[10].1 - 0.9).abs() < 0.002 && (line.points[30].1 - 1.0).abs() < 0.002);
         assert!(line.band.iter().all(|(_, low, high)| low < high) && line.band.len() > 10);
         assert_eq!(percentiles("a", &Histogram::new(3).expect("digits"), None).points, []);
+    }
+
+    #[test]
+    fn a_band_goes_through_no_place_whose_range_nobody_knows() {
+        let of = |bounds: &[Option<(f64, f64)>]| -> Vec<Option<(f64, f64)>> {
+            let places = band((0..).map(f64::from).zip(bounds.iter().copied()));
+            let known = |(_, low, high): (f64, f64, f64)| (!low.is_nan()).then_some((low, high));
+            places.into_iter().map(known).collect()
+        };
+        let known = Some((1.0, 2.0));
+        assert_eq!(of(&[known, None, known]), [known, None, known]);
+        assert_eq!(of(&[None, None]), [], "what is never known is no band");
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
-use pointsman_measure::statistics::{batch_means, scalability};
+use pointsman_measure::statistics::scalability;
 use pointsman_measure::table::{Cell, Table, csv};
 use pointsman_measure::verdict::Colour;
 use serde_json::json;
 
-use super::{NotRun, chart, ms, rates, round, table};
+use super::{NotRun, answered_bounds, band, chart, ms, round, table};
 use crate::classes::ClassRecord;
 use crate::outcome::Outcome;
 use crate::plan::Load;
@@ -83,13 +83,12 @@ impl Rung<'_> {
         };
         let verdict = outcome.verdict();
         let rate = outcome.rate();
-        let interval = batch_means(&rates(outcome, |batch| batch.completed)).map(|means| means.mean);
         let voids = outcome.voids.iter().map(|void| void.sentence.clone());
         Rung {
             clients,
             outcome,
             rate,
-            interval: interval.map(|found| (found.low.max(0.0), found.high)),
+            interval: answered_bounds(outcome),
             bytes_per_s: outcome.record.bytes_in_time() as f64 / outcome.seconds,
             colour: if outcome.voids.is_empty() { verdict.colour } else { Colour::Red },
             reasons: voids.chain(verdict.reasons.into_iter().map(|reason| reason.text)).collect(),
@@ -188,9 +187,7 @@ fn charts(rungs: &[Rung<'_>]) -> Vec<Chart> {
     let clients = || Axis::from_zero("clients");
     let mut answered = lines("answered", rungs, |rung| Some(rung.rate));
     let counting = rungs.iter().filter(|rung| rung.colour != Colour::Red);
-    answered[0].band = counting
-        .filter_map(|rung| rung.interval.map(|(low, high)| (f64::from(rung.clients), low, high)))
-        .collect();
+    answered[0].band = band(counting.map(|rung| (f64::from(rung.clients), rung.interval)));
     let mut times = lines("p50", rungs, |rung| rung.response_ms(0.5));
     times.insert(1, lines("p99", rungs, |rung| rung.response_ms(0.99)).swap_remove(0));
     let mut charts = vec![

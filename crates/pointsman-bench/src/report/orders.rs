@@ -7,7 +7,7 @@ use pointsman_measure::table::Cell;
 use pointsman_measure::verdict::Colour;
 use serde_json::json;
 
-use super::charts::chart;
+use super::charts::{band, chart};
 use super::tables::table;
 use super::{NotRun, ms};
 use crate::outcome::Outcome;
@@ -69,13 +69,14 @@ pub fn orders(name: &str, steps: &[OrderOutcome], not_run: Option<&NotRun>) -> R
     };
     run.figures = figures(&counting);
     run.answer = answer(&counting);
-    let mut lines = vec![Line { name: "mean".to_owned(), ..Line::default() }];
-    for step in &counting {
-        lines[0].points.push((step.bytes as f64, step.mean_ms()));
-        if let Some(mean) = mean_interval(&step.times_ms()) {
-            lines[0].band.push((step.bytes as f64, mean.low.max(0.0), mean.high));
-        }
-    }
+    let mean =
+        |step: &OrderOutcome| mean_interval(&step.times_ms()).map(|mean| (mean.low.max(0.0), mean.high));
+    let mut lines = vec![Line {
+        name: "mean".to_owned(),
+        points: counting.iter().map(|step| (step.bytes as f64, step.mean_ms())).collect(),
+        band: band(counting.iter().map(|step| (step.bytes as f64, mean(step)))),
+        ..Line::default()
+    }];
     let red: Vec<_> = steps.iter().filter(|step| step.is_red() && step.outcome.record.answered > 0).collect();
     if !red.is_empty() {
         let points = red.iter().map(|step| (step.bytes as f64, step.mean_ms())).collect();
