@@ -272,7 +272,8 @@ pub fn haul(asked: &Bulk, observe: &mut dyn FnMut(Haul)) -> Result<Bulked, Fault
         if gone.is_none() && trials.iter().any(is_hopeless) {
             continue;
         }
-        let mut plan = Plan { seed: random.bits(), ..series[number].plan.clone() };
+        let numbers = asked.plans[0].numbers.clone();
+        let mut plan = Plan { seed: random.bits(), numbers, ..series[number].plan.clone() };
         put_size(&mut plan, size);
         if asked.way == Way::Up {
             plan.targets.iter_mut().for_each(|target| target.body = Body::Filled(size));

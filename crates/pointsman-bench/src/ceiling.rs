@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::answer_bytes;
+use crate::run::{Place, answer_bytes};
 use crate::{
     Fault, Handshakes, Load, Manner, NullServer, NullTls, Outcome, Plan, Scheme, Shares, Target, Think, Url,
     run_whole,
@@ -78,7 +78,10 @@ pub fn ceiling_of(outcome: &Outcome, identity: &NullTls) -> Result<Ceiling, Faul
 
 fn reached(plan: &Plan, before: BeforeNull) -> Result<Ceiling, Fault> {
     match &plan.agents {
-        None => Ok(Ceiling { per_s: before_null_servers(plan, &before)?, of_agents: Vec::new() }),
+        None => {
+            let per_s = before_null_servers(plan, Place::ALONE, &before)?;
+            Ok(Ceiling { per_s, of_agents: Vec::new() })
+        }
         Some(agents) => {
             let of_agents = agents.ceilings(plan, before)?;
             Ok(Ceiling { per_s: of_agents.iter().map(|(_, per_s)| per_s).sum(), of_agents })
@@ -87,9 +90,9 @@ fn reached(plan: &Plan, before: BeforeNull) -> Result<Ceiling, Fault> {
 }
 
 /// The same of this machine.
-pub(crate) fn before_null_servers(plan: &Plan, before: &BeforeNull) -> Result<f64, Fault> {
+pub(crate) fn before_null_servers(plan: &Plan, place: Place, before: &BeforeNull) -> Result<f64, Fault> {
     let BeforeNull { answer_bytes, identity } = before;
-    let answer_bytes = answer_bytes.map_or_else(|| self::answer_bytes(plan), Ok)?;
+    let answer_bytes = answer_bytes.map_or_else(|| self::answer_bytes(plan, place), Ok)?;
     if answer_bytes > BODY_BYTES_MAX {
         return Err(Fault::new(format!("answers of {answer_bytes:.0} bytes are too long for null servers")));
     }
@@ -142,6 +145,8 @@ fn derived(plan: &Plan, is_tls: bool, addresses: &[SocketAddr]) -> Result<Plan, 
         think: Think::None,
         delay: None,
         server_process: None,
+        // The plan's own server has none of them.
+        numbers: crate::Numbers::default(),
         ..plan.clone()
     }
     .with_tls_where_it_is())

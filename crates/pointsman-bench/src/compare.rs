@@ -218,7 +218,8 @@ pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compare
     for (at, turn) in turns.iter().enumerate() {
         let is_b = turn.side == Side::B;
         let plan = if is_b { &asked.b } else { &asked.a };
-        let plan = Plan { seed: turn.seed, ..plan.clone() };
+        // A and B count on together.
+        let plan = Plan { seed: turn.seed, numbers: asked.a.numbers.clone(), ..plan.clone() };
         let running = &mut |progress: &Progress| observe(Bout::Running(at, turns.len(), turn.side, progress));
         let mut outcome = match run_whole(&plan, running) {
             Ok(outcome) => outcome,

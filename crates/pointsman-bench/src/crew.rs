@@ -47,6 +47,7 @@ impl Crew {
         let (threads, gauges, leashes) = (Vec::new(), Vec::new(), Vec::new());
         let mut crew = Crew { threads, accounts, gauges, leashes };
         let threads = setups.len() * place.of;
+        let numbered = plan.numbers.given();
         for (at, setup) in setups.into_iter().enumerate() {
             let gauges = Arc::new(Gauges::default());
             let index = at * place.of + place.index;
@@ -60,6 +61,7 @@ impl Crew {
                 bell: bell.clone(),
                 index,
                 threads,
+                numbered,
             };
             let say = say.clone();
             let (leash, held) = channel();

@@ -8,7 +8,7 @@ use pointsman_tls::{CertificateFiles, Offer};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Agents;
-use crate::{Class, Fault, Interrupt, Script, Shares, Sources, Think, Url, packed};
+use crate::{Class, Fault, Interrupt, Numbers, Script, Shares, Sources, Think, Url, packed};
 
 /// More threads than any machine has cores.
 const THREADS_MAX: usize = 1024;
@@ -84,6 +84,8 @@ pub struct Plan {
     pub server_process: Option<u32>,
     /// What random draws begin with: the same seed, the same arrivals.
     pub seed: u64,
+    /// Those that its requests have had by now.
+    pub numbers: Numbers,
     /// The machines that carry it out together; `None`: this process does.
     #[serde(skip)]
     pub agents: Option<Agents>,
@@ -260,6 +262,7 @@ impl Plan {
             delay: None,
             server_process: None,
             seed: 1,
+            numbers: Numbers::default(),
             agents: None,
             interrupt: Interrupt::default(),
         }

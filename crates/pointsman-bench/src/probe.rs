@@ -73,12 +73,12 @@ impl Write for Patient<'_> {
     }
 }
 
-/// Asks the `index`th request once, and waits for the answer, or until the bell rings. How many bytes came, head and all,
+/// Asks the `index`th request once, under this number, and waits for the answer, or until the bell rings. How many bytes came, head and all,
 /// without what TLS adds.
 pub(crate) fn probe(
     plan: &Plan,
     requests: &Arc<Requests>,
-    index: usize,
+    (index, number): (usize, u64),
     (tls, bell): (Option<&Arc<ClientConfig>>, &Bell),
 ) -> Result<u64, Fault> {
     let request = requests.get(index);
@@ -90,7 +90,7 @@ pub(crate) fn probe(
     let mut turn = Turn::new(requests.clone(), fastrand::Rng::with_seed(plan.seed));
     let mut speech = Speech::new(plan.protocol);
     speech.reset(1, now_ns());
-    speech.ask(Job::new(index as u32));
+    speech.ask(Job { number, ..Job::new(index as u32) });
     let answered = match (&origin.tls, tls) {
         (Some(name), Some(config)) => {
             let connection = ClientConnection::new(config.clone(), name.clone());
@@ -210,12 +210,12 @@ mod tests {
         let requests = Arc::new(Requests::new(&plan).expect("one"));
         let bell = Bell::default();
         plan.timeout = Duration::from_millis(150);
-        let late = probe(&plan, &requests, 0, (None, &bell)).expect_err("nothing comes");
+        let late = probe(&plan, &requests, (0, 1), (None, &bell)).expect_err("nothing comes");
         assert!(late.to_string().ends_with("nothing came for 150ms"), "{late}");
         plan.timeout = Duration::from_secs(3600);
         let since = Instant::now();
         std::thread::scope(|scope| {
-            let asks = scope.spawn(|| probe(&plan, &requests, 0, (None, &bell)));
+            let asks = scope.spawn(|| probe(&plan, &requests, (0, 1), (None, &bell)));
             bell.ring();
             let ended = asks.join().expect("it ends").expect_err("nothing comes");
             assert!(ended.to_string().ends_with("it was ended before its time"), "{ended}");
@@ -252,10 +252,11 @@ mod tests {
             std::thread::scope(|scope| {
                 scope.spawn(goes_on);
                 plan.timeout = Duration::from_millis(150);
-                let late = probe(&plan, &requests, 0, (None, &bell)).expect_err("it has no end").to_string();
+                let late =
+                    probe(&plan, &requests, (0, 1), (None, &bell)).expect_err("it has no end").to_string();
                 assert!(late.contains("after 150ms and ") && late.ends_with("had come to no end"), "{late}");
                 plan.timeout = Duration::from_secs(3600);
-                let asks = scope.spawn(|| probe(&plan, &requests, 0, (None, &bell)));
+                let asks = scope.spawn(|| probe(&plan, &requests, (0, 1), (None, &bell)));
                 bell.ring();
                 let ended = asks.join().expect("it ends").expect_err("it has no end").to_string();
                 assert!(ended.ends_with("it was ended before its time"), "{ended}");

@@ -191,6 +191,8 @@ pub struct Record {
     pub closed_idle: u64,
     /// Requests under way as the connections held them, at a moment of each twentieth of a second of the measured time.
     pub looks: Vec<u64>,
+    /// The greatest number that a request had.
+    pub last_number: u64,
     /// Between one request's beginning and the next one's, of the same thread.
     pub gaps: Gaps,
     /// How long it was waited for what was due within microseconds, on the core rather than asleep, in the measured
@@ -242,6 +244,7 @@ impl Record {
             handshakes: [0; Kind::ALL.len()],
             closed_idle: 0,
             looks: vec![0; batches * LOOKS_A_BATCH],
+            last_number: 0,
             gaps: Gaps::default(),
             spun_ns: 0,
             classes: Vec::new(),
@@ -289,6 +292,7 @@ impl Record {
         for (ours, theirs) in counts {
             *ours += theirs;
         }
+        self.last_number = self.last_number.max(other.last_number);
         add(&mut self.errors, &other.errors);
         add(&mut self.looks, &other.looks);
         add(&mut self.statuses, &other.statuses);

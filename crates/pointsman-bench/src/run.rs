@@ -125,7 +125,7 @@ impl Ready {
         let client = Client::new(plan, &requests)?;
         let descriptors_max = raise_descriptors();
         let accounts = SelfWatch::of(Vec::new());
-        let setups = client.setups(plan, &requests, bell)?;
+        let setups = client.setups((plan, place), &requests, bell)?;
         let server = ServerWatch::find(plan)?;
         let plan = Arc::new(plan.clone());
         let descriptors_before = descriptors();
@@ -145,6 +145,7 @@ impl Ready {
         crew.begin(timeline);
         let watched = crew.watch((&plan, server), timeline, &bell, observe);
         let (mut record, spun_ns) = crew.join(&plan)?;
+        plan.numbers.gave(record.last_number);
         record.cut_to(watched.batches);
         let seconds = seconds_of(watched.batches);
         let mut threads = watched.after.threads_since(&watched.before);
@@ -189,23 +190,29 @@ impl Ready {
 ///
 /// # Errors
 /// Those of [`run`].
-pub(crate) fn answer_bytes(plan: &Plan) -> Result<f64, Fault> {
+pub(crate) fn answer_bytes(plan: &Plan, place: Place) -> Result<f64, Fault> {
     plan.check()?;
     let requests = Arc::new(Requests::new(plan)?);
     let config = Client::new(plan, &requests)?.0.map(Arc::new);
     let bell = Bell::heard_with(plan.interrupt.clone());
     let (mut bytes, mut weights) = (0.0, 0.0);
-    for index in 0..kinds(plan) {
+    for (index, number) in plan.numbers.take(kinds(plan), place).enumerate() {
         let weight = f64::from(plan.targets[index].weight);
-        bytes += weight * probe(plan, &requests, index, (config.as_ref(), &bell))? as f64;
+        bytes += weight * probe(plan, &requests, (index, number), (config.as_ref(), &bell))? as f64;
         weights += weight;
     }
     Ok(if weights > 0.0 { bytes / weights } else { 0.0 })
 }
 
 /// So many of the targets can be asked for out of the blue: the steps of a session are not for whoever has not begun it.
-fn kinds(plan: &Plan) -> usize {
+pub(crate) fn kinds(plan: &Plan) -> usize {
     if plan.session.is_some() { 1 } else { plan.targets.len() }
+}
+
+/// So many requests each machine sends before the load at most.
+pub(crate) fn looks(plan: &Plan) -> usize {
+    let resumes = matches!(plan.handshakes, Handshakes::Resumed(_));
+    kinds(plan) * if resumes { plan.threads } else { 1 }
 }
 
 /// How handshakes are done, before each thread has its own sessions.
@@ -235,7 +242,13 @@ impl Client {
     }
 
     /// Asks each kind of request once, and gives each thread sessions of its own where some are to be resumed.
-    fn setups(&self, plan: &Plan, requests: &Arc<Requests>, bell: &Bell) -> Result<Vec<Setup>, Fault> {
+    fn setups(
+        &self,
+        (plan, place): (&Plan, Place),
+        requests: &Arc<Requests>,
+        bell: &Bell,
+    ) -> Result<Vec<Setup>, Fault> {
+        let mut numbers = plan.numbers.take(looks(plan), place);
         let resumes = matches!(plan.handshakes, Handshakes::Resumed(_));
         let mut setups = Vec::with_capacity(plan.threads);
         for index in 0..plan.threads {
@@ -251,7 +264,8 @@ impl Client {
                     return Err(ended(plan));
                 }
                 if index == 0 || !is_known {
-                    let asked = probe(plan, requests, target, (setup[origin].0.as_ref(), bell));
+                    let number = numbers.next().unwrap_or_default();
+                    let asked = probe(plan, requests, (target, number), (setup[origin].0.as_ref(), bell));
                     asked.map_err(|fault| if bell.is_over() { ended(plan) } else { fault })?;
                 }
             }

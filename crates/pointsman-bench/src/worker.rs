@@ -65,6 +65,8 @@ pub(crate) struct Assignment {
     pub(crate) index: usize,
     /// How many those are.
     pub(crate) threads: usize,
+    /// How many numbers had been given when the load began.
+    pub(crate) numbered: u64,
 }
 
 /// One thread's state.
@@ -308,7 +310,9 @@ impl Worker {
                 false => self.given.requests.draw_at(origin, &mut self.random) as u32,
             };
             // Threads count in turns: no number is given twice, wherever they run.
-            let number = (self.begun - 1) * self.given.threads as u64 + self.given.index as u64 + 1;
+            let turn = (self.begun - 1) * self.given.threads as u64 + self.given.index as u64;
+            let number = self.given.numbered + turn + 1;
+            self.record.last_number = number;
             jobs.push(Job { request, number, is_last: left == 0, ..first });
         }
     }

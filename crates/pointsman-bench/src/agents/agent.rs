@@ -260,7 +260,7 @@ impl Shared {
             // The server may be asked how long its answers are.
             may(&Requests::new(&plan)?)?;
             (self.tell)("load on null servers of this machine");
-            return before_null_servers(&plan, &before).map(Message::Ceiling);
+            return before_null_servers(&plan, place, &before).map(Message::Ceiling);
         }
         let ready = Ready::new(&plan, place, bell, &may)?;
         let gone = || Fault::new("the controller is gone");

@@ -48,7 +48,7 @@ impl Errand {
             ca: plan.ca.as_deref().map(read).transpose()?,
             certificate: certificate.transpose()?,
             // The server's process is looked at from here, if it is here at all.
-            plan: Plan { server_process: None, ..plan.clone() },
+            plan: Plan { server_process: None, numbers: plan.numbers.apart(), ..plan.clone() },
             place: Place { index: 0, of: agents },
         })
     }

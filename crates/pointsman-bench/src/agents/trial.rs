@@ -16,6 +16,7 @@ use crate::clock::{SECOND_NS, now_ns};
 use crate::outcome::{AgentOutcome, LostAgent, Outcome, ServerUse, Void};
 use crate::part::Part;
 use crate::record::Record;
+use crate::run::{kinds, looks};
 use crate::worker::Timeline;
 use crate::{Fault, Generator, Interrupt, Machine, Plan, Progress};
 
@@ -40,6 +41,8 @@ pub(super) fn carry_out(
     observe: &mut dyn FnMut(&Progress),
 ) -> Result<Outcome, Fault> {
     let errand = Errand::pack(plan, links.len())?;
+    // Whatever becomes of it, agents have asked by then.
+    plan.numbers.gave(plan.numbers.given() + (looks(plan) * links.len()) as u64);
     let calls = Calls::default();
     let (say, heard) = channel();
     std::thread::scope(|scope| {
@@ -75,6 +78,7 @@ pub(super) fn ceilings(
     links: Vec<&mut Link>,
 ) -> Result<Vec<(String, f64)>, Fault> {
     let errand = Errand::pack(plan, links.len())?.before(before);
+    plan.numbers.gave(plan.numbers.given() + (kinds(plan) * links.len()) as u64);
     std::thread::scope(|scope| {
         let measured = links.into_iter().zip(names).enumerate().map(|(index, (link, name))| {
             let errand = Message::Errand(Box::new(errand.at(index)));
@@ -190,6 +194,7 @@ impl Conductor<'_> {
         let parts = under.into_parts();
         let known: Vec<Part> = parts.iter().flatten().cloned().collect();
         let mut all = Part::together(&known, self.plan).unwrap_or_else(nothing);
+        self.plan.numbers.gave(all.record.last_number);
         // The clocks on agents' walls are theirs.
         all.began_unix_s = began_unix_s;
         let server = looks.map(|looks| ServerUse::between(&looks, &all.record));

@@ -262,6 +262,7 @@ pub(super) mod tests {
             bell: Arc::default(),
             index: 0,
             threads: 1,
+            numbered: 0,
         };
         Worker::new(given).expect("a descriptor")
     }

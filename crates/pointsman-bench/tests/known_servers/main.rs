@@ -7,6 +7,7 @@ mod farewells;
 mod floods;
 mod http1;
 mod http2;
+mod numbers;
 mod odd;
 
 use std::net::{Ipv4Addr, SocketAddr};
