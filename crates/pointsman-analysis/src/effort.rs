@@ -65,6 +65,11 @@ impl Effort {
         }
     }
 
+    /// Leaves none.
+    pub(crate) fn use_up(&mut self) {
+        self.left = 0;
+    }
+
     /// Takes so many, or all where there are fewer, for one question.
     pub(crate) fn part(&mut self, steps: u64) -> Effort {
         let steps = self.left.min(steps);

@@ -16,8 +16,8 @@ pub use earliest::{Asking, Content, Needed, Reading, Spoilt, Unread, Wrong};
 pub use effort::Effort;
 pub use logic::{
     Barred, Broken, Change, Code, Decider, Difference, Differences, Doubt, Doubted, DoubtedTests, Finding,
-    Holds, InDoubt, Miss, Missed, Missing, Proof, Reach, RuleSide, Sample, Samples, Undecided, Unshown, Why,
-    differences, findings, findings_about, misses, prove, rule_names, rules_in, samples,
+    Holds, InDoubt, Miss, Missed, Misses, Missing, Proof, Reach, RuleSide, Sample, Samples, Undecided,
+    Unshown, Why, differences, findings, findings_about, misses, prove, rule_names, rules_in, samples,
 };
 pub use space::is_server_name;
 pub use witness::{

@@ -32,6 +32,6 @@ pub use about::findings_about;
 pub use difference::{Decider, Difference, Differences, Holds, RuleSide, Undecided, differences};
 pub use doubt::{Doubt, Doubted, DoubtedTests, InDoubt};
 pub use findings::{Code, Finding, findings, rule_names};
-pub use misses::{Change, Miss, Missed, misses};
+pub use misses::{Change, Miss, Missed, Misses, misses};
 pub use proofs::{Barred, Broken, Proof, prove, rules_in};
 pub use samples::{Missing, Reach, Sample, Samples, Unshown, Why, samples};

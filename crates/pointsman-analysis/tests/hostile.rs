@@ -1,9 +1,15 @@
 //! Rule sets that are made to be hard: whatever they ask for, an analysis ends with the steps that it has, and what it did
 //! not come to is said to be unknown.
 
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pointsman_analysis::{Code, Effort, RuleSide, Setting, differences, findings, samples};
+use pointsman_analysis::{
+    Code, Doubt, Effort, Missed, RuleSide, Setting, differences, findings, misses, samples,
+};
+use pointsman_rules::{Field, RuleIndex, Subject, Targets, Value, compile};
 
 use self::hard::{MANNERS, UNLIKE, everyday, program};
 
@@ -52,4 +58,38 @@ fn regexes_of_unlike_kinds_are_settled() {
         let unknown: Vec<_> = found.iter().filter(|finding| finding.code == Code::Unknown).collect();
         assert!(unknown.is_empty(), "{name}: {unknown:?}");
     }
+}
+
+/// A request of a client at port 7.
+struct AtPort7;
+
+impl Subject for AtPort7 {
+    fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
+        let value = match field {
+            Field::SrcPort => Value::Integer(7),
+            Field::Path => Value::Text(b"/"),
+            Field::Host => Value::Text(b"a"),
+            _ => return,
+        };
+        let _seen_enough = see(value);
+    }
+}
+
+/// Very many alternatives are not read anew for each that is false, and what is too much is left out.
+#[test]
+fn misses_of_very_many_alternatives_are_found_or_left_out() {
+    let mut source = "if (srcport == 7) { routeTo(a); }\nif (".to_owned();
+    for at in 0..100_000 {
+        let or = if at == 0 { "" } else { " || " };
+        write!(source, "{or}path == \"/p{at}\" && host == \"h{at}\"").expect("memory");
+    }
+    source.push_str(") { routeTo(b); }\nif (path == \"/x\") { routeTo(c); }\n");
+    let program = Arc::new(compile(&source, &Targets::Any).expect("a rule set").program);
+    let begun = Instant::now();
+    let found = misses(&program, &Setting::default(), &AtPort7, Missed::Closest(3), Effort::new(20_000_000));
+    // Seconds where nobody else computes; as long as the square of them takes otherwise.
+    assert!(begun.elapsed() < TIME_MAX / 3, "{:?}", begun.elapsed());
+    let rules: Vec<_> = found.found.iter().map(|miss| miss.rule).collect();
+    let left = found.unknown.expect("not all of them");
+    assert_eq!((rules, left.rules, left.doubt), (vec![RuleIndex(2)], vec![RuleIndex(1)], Doubt::Steps));
 }

@@ -6,7 +6,7 @@ mod body;
 mod ends;
 mod handshake;
 pub(crate) mod members;
-mod near;
+pub(crate) mod near;
 mod options;
 mod outcome;
 pub(crate) mod place;
@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pointsman_analysis::{Asking, Missed, Needed, Setting, Spoilt, Unread};
+use pointsman_analysis::{Asking, Effort, Needed, Setting, Spoilt, Unread};
 use pointsman_config::{Listener, Plan, Protocol};
 use pointsman_http::Refusal;
 use pointsman_rules::{Colour, Subject, Truths};
@@ -35,7 +35,7 @@ use crate::usage::wrong_options;
 use crate::{WRONG_USE, say};
 use asked::{Asked, AskedConnection, AskedRequest};
 use blame::line_at_fault;
-use near::Near;
+use near::{Near, Sought};
 use options::Options;
 use outcome::Verdict;
 use place::Place;
@@ -92,11 +92,11 @@ pub(crate) fn explain(arguments: Vec<OsString>) -> ExitCode {
 /// The whole explanation; the error is a text for people about input that cannot be read.
 fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
     let place = Place::load(options, colour)?;
-    let missed = near::missed(options.miss.as_deref(), place.program.as_deref())?;
+    let sought = Sought::new(options.miss.as_deref(), place.program.as_deref(), near::effort())?;
     match &options.request {
         Some(file) => {
             let bytes = input::bytes(file).map_err(|message| format!("error: {message}\n"))?;
-            of_request(options, &place, Given { bytes, name: input::name(file) }, missed)
+            of_request(options, &place, Given { bytes, name: input::name(file) }, sought)
         }
         None => of_connection(options, &place),
     }
@@ -130,13 +130,21 @@ impl Question {
     }
 
     /// The answer, as `explain --json` prints it; the error says why there is none.
-    pub(crate) fn answer(self, place: Place, listener: &Listener, plan: &Plan) -> Result<Value, String> {
+    ///
+    /// Of nearest misses those are left out, and named, for which the effort is not enough.
+    pub(crate) fn answer(
+        self,
+        place: Place,
+        listener: &Listener,
+        plan: &Plan,
+        effort: Effort,
+    ) -> Result<Value, String> {
         let Question { options, request } = self;
         let report = place.served(&options, listener, plan).and_then(|place| {
-            let missed = near::missed(options.miss.as_deref(), place.program.as_deref())?;
+            let sought = Sought::new(options.miss.as_deref(), place.program.as_deref(), effort)?;
             match request {
                 Some(bytes) => {
-                    of_request(&options, &place, Given { bytes, name: "request".to_owned() }, missed)
+                    of_request(&options, &place, Given { bytes, name: "request".to_owned() }, sought)
                 }
                 None => of_connection(&options, &place),
             }
@@ -171,7 +179,7 @@ fn of_connection(options: &Options, place: &Place) -> Result<Report, String> {
     Ok(decided(place, asked, Vec::new(), &view, b""))
 }
 
-fn of_request(options: &Options, place: &Place, given: Given, missed: Missed) -> Result<Report, String> {
+fn of_request(options: &Options, place: &Place, given: Given, sought: Sought) -> Result<Report, String> {
     let Given { bytes, name } = given;
     let given_bytes = bytes.len();
     let mut notes = Vec::new();
@@ -215,7 +223,7 @@ fn of_request(options: &Options, place: &Place, given: Given, missed: Missed) ->
         };
     let view = RequestView::new(&request.head, &request.bytes, &connection, path, place.trusted_proxies());
     asked.sees(&view);
-    let report = of_body(place, Asked::Request(asked), notes, &request, view, missed)
+    let report = of_body(place, Asked::Request(asked), notes, &request, view, sought)
         .map_err(|reason| format!("error: `{name}` {reason}\n"))?;
     // What is mended stands in the head.
     let body_from = given_bytes.saturating_sub(request.behind_head().len());
@@ -229,14 +237,14 @@ fn of_body(
     mut notes: Vec<String>,
     request: &Request,
     view: RequestView<'_>,
-    missed: Missed,
+    sought: Sought,
 ) -> Result<Report, String> {
     let content = body::content(request, place.hold_bytes_max, &mut notes);
     let path = view.path();
     let Some(program) = place.program.as_ref().filter(|program| !program.payloads.is_empty()) else {
         return Ok(Report {
             needed: content.not_needed(),
-            near: Near::of(place, &view, missed),
+            near: Near::of(place, &view, sought),
             ..decided(place, asked, notes, &view, path.path())
         });
     };
@@ -261,7 +269,7 @@ fn of_body(
     };
     report.needed = needed;
     report.near = match content.whole(asking) {
-        Some(whole) => Near::of(place, &view.with_body(whole.evidence()), missed),
+        Some(whole) => Near::of(place, &view.with_body(whole.evidence()), sought),
         None => Near::not_looked_for(),
     };
     match content.spoilt(program, reading, &outcome) {

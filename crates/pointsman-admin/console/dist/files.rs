@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-Cz9ZNQoY.js",
+        path: "assets/index-D-3pCQJP.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-Cz9ZNQoY.js"),
-        gzip: include_bytes!("assets/index-Cz9ZNQoY.js.gz"),
-        brotli: include_bytes!("assets/index-Cz9ZNQoY.js.br"),
+        plain: include_bytes!("assets/index-D-3pCQJP.js"),
+        gzip: include_bytes!("assets/index-D-3pCQJP.js.gz"),
+        brotli: include_bytes!("assets/index-D-3pCQJP.js.br"),
     },
     File {
-        path: "assets/page-DetnRWts.js",
+        path: "assets/page-D5wI0WnU.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-DetnRWts.js"),
-        gzip: include_bytes!("assets/page-DetnRWts.js.gz"),
-        brotli: include_bytes!("assets/page-DetnRWts.js.br"),
+        plain: include_bytes!("assets/page-D5wI0WnU.js"),
+        gzip: include_bytes!("assets/page-D5wI0WnU.js.gz"),
+        brotli: include_bytes!("assets/page-D5wI0WnU.js.br"),
     },
     File {
         path: "assets/style-DXZVw7-q.css",

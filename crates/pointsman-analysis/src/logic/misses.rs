@@ -8,6 +8,7 @@ use pointsman_rules::{
     Cause, Condition, DecidedBy, Field, OwnedValue, Program, RuleIndex, Subject, Test, Truth, Truths,
 };
 
+use super::doubt::{Doubt, InDoubt};
 use super::question::{Analyst, Original};
 use super::states::States;
 use crate::Effort;
@@ -20,6 +21,15 @@ const TRIED_PER_MISS: usize = 4;
 const FIELDS_MAX: usize = 256;
 /// Values of one field that are to stay as they are.
 const VALUES_MAX: usize = 1000;
+
+/// How a request misses rules.
+#[derive(Clone, Debug, Default)]
+pub struct Misses {
+    /// Those that were found, the closest first.
+    pub found: Vec<Miss>,
+    /// The rules that were not looked through, and why; without any it was not looked for which come closest.
+    pub unknown: Option<InDoubt>,
+}
 
 /// A rule, and how a request would have come to it and made its condition true.
 #[derive(Clone, Debug)]
@@ -56,7 +66,7 @@ pub enum Missed {
     Rule(RuleIndex),
 }
 
-/// How a request misses rules where a listener has this setting; the closest first. What is not found is left out.
+/// How a request misses rules where a listener has this setting. Of what was looked through what is not found is left out.
 ///
 /// The body of `subject` is read to its end.
 #[must_use]
@@ -66,24 +76,35 @@ pub fn misses(
     subject: &dyn Subject,
     missed: Missed,
     effort: Effort,
-) -> Vec<Miss> {
+) -> Misses {
     let mut analyst = Analyst::new(program, setting, effort);
     let fields = fields(program);
     let kept: Vec<_> = fields.iter().map(|field| (*field, values(subject, field))).collect();
-    if kept.len() >= FIELDS_MAX || kept.iter().any(|(_, values)| values.known.len() > VALUES_MAX) {
-        return Vec::new();
-    }
+    let are_many = kept.len() >= FIELDS_MAX || kept.iter().any(|(_, values)| values.known.len() > VALUES_MAX);
     let (candidates, wanted) = match missed {
-        Missed::Rule(rule) if program.rule(rule).is_none() => return Vec::new(),
+        Missed::Rule(rule) if program.rule(rule).is_none() => return Misses::default(),
+        Missed::Rule(rule) if are_many => return unknown(vec![rule], Doubt::Many),
         Missed::Rule(RuleIndex(rule)) => (vec![rule], 1),
-        Missed::Closest(wanted) => (closest(program, subject, wanted, &mut analyst), wanted),
+        Missed::Closest(_) if are_many => return unknown(Vec::new(), Doubt::Many),
+        Missed::Closest(wanted) => match closest(program, subject, wanted, &mut analyst) {
+            Ok(rules) => (rules, wanted),
+            Err(doubt) => return unknown(Vec::new(), doubt),
+        },
     };
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Vec::new(), None);
     for rule in candidates {
-        if found.len() >= wanted || analyst.is_used_up() {
+        if found.len() >= wanted {
             break;
         }
-        let Some(witness) = analyst.nearest(rule, Original { subject, fields: &kept }) else { continue };
+        let witness = match analyst.nearest(rule, Original { subject, fields: &kept }) {
+            Ok(Some(witness)) => witness,
+            Ok(None) => continue,
+            Err(doubt) => {
+                let left = left.get_or_insert(InDoubt { rules: Vec::new(), doubt });
+                left.rules.push(RuleIndex(rule));
+                continue;
+            }
+        };
         let Some(new) = analyst.shown(&witness, &fields) else { continue };
         let pairs = kept.iter().zip(new).filter(|((_, old), new)| old != new);
         let changes = pairs.map(|((field, old), new)| Change {
@@ -96,12 +117,22 @@ pub fn misses(
         found.push(Miss { rule: RuleIndex(rule), changes: changes.collect(), witness });
     }
     found.sort_by_key(|miss| miss.changes.len());
-    found
+    Misses { found, unknown: left }
+}
+
+/// None was found, and it was not looked for any of these.
+fn unknown(rules: Vec<RuleIndex>, doubt: Doubt) -> Misses {
+    Misses { found: Vec::new(), unknown: Some(InDoubt { rules, doubt }) }
 }
 
 /// The rules, but for the one that decided and those that every request fits, of which the fewest tests would have to come
-/// to something else; those next to the one that decided first.
-fn closest(program: &Program, subject: &dyn Subject, wanted: usize, analyst: &mut Analyst<'_>) -> Vec<u32> {
+/// to something else; those next to the one that decided first. Or why it is not known which they are.
+fn closest(
+    program: &Program,
+    subject: &dyn Subject,
+    wanted: usize,
+    analyst: &mut Analyst<'_>,
+) -> Result<Vec<u32>, Doubt> {
     let end = u32::try_from(program.rules.len()).unwrap_or(u32::MAX);
     let winner = match program.decide(subject, &mut Truths::default()).by {
         DecidedBy::Rule { index, .. } => index.0,
@@ -120,12 +151,12 @@ fn closest(program: &Program, subject: &dyn Subject, wanted: usize, analyst: &mu
         let distance = Distance { subject, analyst }.of(&rule.condition, States::TRUE);
         ranked.push((distance.saturating_add(behind), index.abs_diff(winner), index));
         if analyst.is_used_up() {
-            return Vec::new();
+            return Err(analyst.used_up());
         }
     }
     ranked.sort_unstable();
     ranked.truncate(wanted.saturating_mul(TRIED_PER_MISS));
-    ranked.into_iter().map(|(_, _, index)| index).collect()
+    Ok(ranked.into_iter().map(|(_, _, index)| index).collect())
 }
 
 /// How many tests stand between a request and what a condition is to come to.

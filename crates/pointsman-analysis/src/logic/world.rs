@@ -12,6 +12,8 @@ use crate::Effort;
 
 /// A solver learns at most so many clauses for one answer.
 const LEARNT_MAX: u64 = 20_000;
+/// What is longer is told in pieces: a clause is read from its beginning for each literal of it that falls.
+const LITERALS_MAX: usize = 256;
 
 /// What conditions there are, as far as a question needs them. Each rule that plays a part is an assumption.
 pub(super) struct World<'p> {
@@ -59,6 +61,14 @@ impl<'p> World<'p> {
 
     /// One of them holds.
     pub(super) fn clause(&mut self, mut literals: Vec<Lit>) {
+        while literals.len() > LITERALS_MAX {
+            let further = literals.split_off(LITERALS_MAX - 1);
+            let is_among_further = self.variable();
+            literals.push(is_among_further);
+            self.solver.add_clause_reuse(&mut literals);
+            literals = further;
+            literals.push(!is_among_further);
+        }
         self.solver.add_clause_reuse(&mut literals);
     }
 

@@ -1,11 +1,12 @@
 //! What a request would have to have to come to rules that it misses.
 
-use pointsman_analysis::{Change, Effort, Miss, Missed, misses};
+use pointsman_analysis::{Change, Doubt, Effort, InDoubt, Miss, Missed, Misses, misses, rule_names};
 use pointsman_rules::{Cause, Colour, OwnedValue, Program, RuleIndex, Subject};
 use serde_json::{Value, json};
 
 use super::place::Place;
 use super::report::shown;
+use crate::check::doubt;
 use crate::check::terminal::{Style, cell};
 
 /// Steps of the analyst; it takes part of a second to use them up.
@@ -18,14 +19,30 @@ const SHOWN_MAX: usize = 3;
 const VALUE_CHARS_MAX: usize = 60;
 const VALUES_MAX: usize = 4;
 
+/// What is looked for, and how much is tried for it.
+pub(super) struct Sought {
+    missed: Missed,
+    effort: Effort,
+}
+
 /// How a request misses rules.
 #[derive(Debug, Default)]
 pub(super) struct Near {
     /// The label of the rule that was asked for.
     asked: Option<String>,
     rules: Vec<Rule>,
+    unknown: Option<Unknown>,
     /// The body is not known to its end, and with it what another request would have.
     is_left_out: bool,
+}
+
+/// What was not looked through: these rules, or without any which come closest.
+#[derive(Debug)]
+struct Unknown {
+    labels: Vec<String>,
+    /// What there is of them, in words.
+    names: String,
+    doubt: Doubt,
 }
 
 /// A rule, and what would have to be otherwise for it to be asked, and be true.
@@ -35,8 +52,24 @@ struct Rule {
     changes: Vec<Change>,
 }
 
+/// As much as is tried where nobody waits for the answer to something else.
+pub(crate) fn effort() -> Effort {
+    Effort::new(STEPS)
+}
+
+impl Sought {
+    /// The error is a text for people.
+    pub(super) fn new(
+        label: Option<&str>,
+        program: Option<&Program>,
+        effort: Effort,
+    ) -> Result<Sought, String> {
+        Ok(Sought { missed: missed(label, program)?, effort })
+    }
+}
+
 /// The rules to look at; the error is a text for people.
-pub(super) fn missed(label: Option<&str>, program: Option<&Program>) -> Result<Missed, String> {
+fn missed(label: Option<&str>, program: Option<&Program>) -> Result<Missed, String> {
     let Some(label) = label else { return Ok(Missed::Closest(SHOWN_MAX)) };
     let rules = program.into_iter().flat_map(|program| program.rules.iter().chain(&program.fallback));
     let mut named = (0..).map(RuleIndex).zip(rules).filter(|(_, rule)| &*rule.label == label);
@@ -54,16 +87,21 @@ pub(super) fn missed(label: Option<&str>, program: Option<&Program>) -> Result<M
 
 impl Near {
     /// What is missed by a subject whose body is read to its end.
-    pub(super) fn of(place: &Place, subject: &dyn Subject, missed: Missed) -> Near {
+    pub(super) fn of(place: &Place, subject: &dyn Subject, Sought { missed, effort }: Sought) -> Near {
         let Some(program) = &place.program else { return Near::default() };
         let label = |index: RuleIndex| program.rule(index).map_or("?", |rule| &rule.label).to_owned();
-        let found = misses(program, &place.setting(), subject, missed, Effort::new(STEPS));
+        let Misses { found, unknown } = misses(program, &place.setting(), subject, missed, effort);
         let asked = match missed {
             Missed::Rule(index) => Some(label(index)),
             Missed::Closest(_) => None,
         };
         let rule = |miss: Miss| Rule { label: label(miss.rule), changes: miss.changes };
-        Near { asked, rules: found.into_iter().map(rule).collect(), is_left_out: false }
+        let unknown = unknown.map(|InDoubt { rules, doubt }| Unknown {
+            labels: rules.iter().map(|rule| label(*rule)).collect(),
+            names: rule_names(program, &rules),
+            doubt,
+        });
+        Near { asked, rules: found.into_iter().map(rule).collect(), unknown, is_left_out: false }
     }
 
     /// What is missed by a subject of whose body the end is not known.
@@ -73,7 +111,7 @@ impl Near {
 
     /// Whether misses were looked for at all.
     pub(super) fn are_looked_for(&self) -> bool {
-        !self.is_left_out
+        !self.is_left_out && self.unknown.as_ref().is_none_or(|unknown| !unknown.labels.is_empty())
     }
 
     /// For people; empty where there is nothing to say.
@@ -82,11 +120,12 @@ impl Near {
             return "\nnearest misses are not looked for: the end of the body is not there, or not held\n"
                 .to_owned();
         }
+        let unknown = self.unknown.as_ref().map(Unknown::text).unwrap_or_default();
         let mut text = match (&self.asked, self.rules.as_slice()) {
-            (None, []) => return String::new(),
-            (Some(label), []) => {
+            (Some(label), []) if unknown.is_empty() => {
                 return format!("\nno request near this one was found that takes `{label}`\n");
             }
+            (_, []) => return unknown,
             _ => "\nnearest misses\n".to_owned(),
         };
         let width = self.rules.iter().map(|rule| rule.label.chars().count()).max().unwrap_or(0);
@@ -103,7 +142,7 @@ impl Near {
                 label = "";
             }
         }
-        text
+        text + &unknown
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -124,6 +163,27 @@ impl Near {
             json!({ "rule": label, "changes": changes.collect::<Vec<_>>() })
         });
         rules.collect()
+    }
+
+    /// What was not looked through, and why.
+    pub(super) fn unknown_to_json(&self) -> Value {
+        let one = |Unknown { labels, doubt, .. }: &Unknown| {
+            let mut object = doubt::to_json(doubt);
+            object["rules"] = json!(labels);
+            object
+        };
+        self.unknown.iter().map(one).collect()
+    }
+}
+
+impl Unknown {
+    /// For people.
+    fn text(&self) -> String {
+        let why = doubt::sentence(&self.doubt);
+        match self.labels.as_slice() {
+            [] => format!("\nnearest misses are not looked for: {why}\n"),
+            _ => format!("\nnot looked through for nearest misses: {}: {why}\n", self.names),
+        }
     }
 }
 
@@ -195,5 +255,48 @@ mod tests {
         assert_eq!(listed(&[], malformed), "unknown (malformed)");
         let expected = "`1`, further ones unknown (malformed)";
         assert_eq!(listed(&[OwnedValue::Integer(1)], malformed), expected);
+    }
+    #[test]
+    fn what_was_not_looked_through_is_said() {
+        let near = |asked: Option<&str>, found: &[&str], left: Option<&[&str]>| {
+            let label = |label: &&str| (*label).to_owned();
+            let unknown = left.map(|left| Unknown {
+                labels: left.iter().map(label).collect(),
+                names: left.join(" and "),
+                doubt: Doubt::Steps,
+            });
+            let rule = |label: &&str| Rule { label: (*label).to_owned(), changes: Vec::new() };
+            let asked = asked.map(str::to_owned);
+            Near { asked, rules: found.iter().map(rule).collect(), unknown, is_left_out: false }
+        };
+        let all = "\nnearest misses are not looked for: the work was too much: its steps are used up\n";
+        let some = "\nnot looked through for nearest misses: R1 and R3: the work was too much: its steps are used up\n";
+        let one =
+            "\nnot looked through for nearest misses: R1: the work was too much: its steps are used up\n";
+        let found = "\nnearest misses\n  R2  none: it is true for the request as it is\n";
+        for (near, text, is_looked_for, rules) in [
+            (near(None, &[], None), String::new(), true, None),
+            (near(None, &[], Some(&[])), all.to_owned(), false, Some(json!([]))),
+            (near(None, &[], Some(&["R1", "R3"])), some.to_owned(), true, Some(json!(["R1", "R3"]))),
+            (
+                near(None, &["R2"], Some(&["R1", "R3"])),
+                format!("{found}{some}"),
+                true,
+                Some(json!(["R1", "R3"])),
+            ),
+            (near(Some("R1"), &[], Some(&["R1"])), one.to_owned(), true, Some(json!(["R1"]))),
+            (
+                near(Some("R1"), &[], None),
+                "\nno request near this one was found that takes `R1`\n".to_owned(),
+                true,
+                None,
+            ),
+        ] {
+            assert_eq!(near.text(Colour::Never), text);
+            assert_eq!(near.are_looked_for(), is_looked_for, "{text}");
+            let unknown = near.unknown_to_json();
+            assert_eq!(unknown.get(0).map(|one| one["rules"].clone()), rules, "{text}");
+            assert!(rules.is_none() || unknown[0]["kind"] == "steps", "{unknown}");
+        }
     }
 }

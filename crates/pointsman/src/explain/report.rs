@@ -275,6 +275,7 @@ impl Report {
             report["body_from"] = json!(self.body_from);
             report["misses"] = self.near.to_json();
             report["misses_looked_for"] = json!(self.near.are_looked_for());
+            report["misses_unknown"] = self.near.unknown_to_json();
         }
         report
     }

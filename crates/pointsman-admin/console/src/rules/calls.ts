@@ -137,6 +137,8 @@ export interface Explained {
   body_from?: number | null;
   misses: { rule: string; changes: { field: string; old: Value[]; new: Value[] }[] }[];
   misses_looked_for: boolean;
+  /** Why rules were not looked through; without rules none was. */
+  misses_unknown: { rules: string[]; text: string }[];
 }
 
 export interface Way {

@@ -13,7 +13,7 @@ const LAST_MAX = 30;
 const BODY_SHOWN_MAX = 4_000;
 
 export function Outcome({ desk, explained }: { desk: Desk; explained: Explained }) {
-  const { rules, misses, notes, misses_looked_for } = explained;
+  const { rules, misses, notes, misses_looked_for, misses_unknown } = explained;
   const left = Math.max(0, rules.length - FIRST_MAX - LAST_MAX);
   const steps = left > 0 ? [...rules.slice(0, FIRST_MAX), ...rules.slice(-LAST_MAX)] : rules;
   return (
@@ -37,7 +37,15 @@ export function Outcome({ desk, explained }: { desk: Desk; explained: Explained 
           ))}
         </dl>
       ))}
-      {!misses_looked_for && <p class="quiet">Nearest misses were not looked for: the body is not there to its end.</p>}
+      {!misses_looked_for && misses_unknown.length === 0 && (
+        <p class="quiet">Nearest misses were not looked for: the body is not there to its end.</p>
+      )}
+      {misses_unknown.map(({ rules, text }) => (
+        <p key={text} class="quiet">
+          {rules.length > 0 ? `Not looked through for nearest misses: ${rules.join(", ")}: ` : "Nearest misses were not looked for: "}
+          {text}.
+        </p>
+      ))}
       {notes.map((note) => (
         <p key={note} class="quiet">
           {note}

@@ -25,7 +25,7 @@ fn found(program: &Arc<Program>, setting: &Setting, witness: &Witness, missed: M
     let misses = with_all_values(program, &paths, witness, setting, |view| {
         misses(program, setting, view, missed, Effort::new(100_000_000))
     });
-    misses.expect("a request")
+    misses.expect("a request").found
 }
 
 /// Whether the rule is asked about the request, and its condition true; and what the request has in a field.
@@ -95,6 +95,58 @@ fn as_few_fields_change_as_can_be() {
         let fields: Vec<_> = found[0].changes.iter().map(|change| change.field.to_string()).collect();
         assert_eq!(fields, expected, "{rule}");
     }
+}
+
+/// What is asked of the rules about the request that `R1` takes.
+fn asked(source: &str, missed: Missed, effort: Effort) -> (Vec<u32>, Option<InDoubt>) {
+    let (program, setting) = (program(source), Setting::default());
+    let before = request(&program, &setting, 0, States::TRUE).expect("R1 is reached");
+    let paths = Arc::new(BodyPaths::new(&program));
+    let misses = with_all_values(&program, &paths, &before, &setting, |view| {
+        misses(&program, &setting, view, missed, effort)
+    });
+    let Misses { found, unknown } = misses.expect("a request");
+    (found.iter().map(|miss| miss.rule.0).collect(), unknown)
+}
+
+/// A rule to which a request comes whatever the other fields are, and one of so many alternatives.
+fn alternatives(count: usize) -> String {
+    let part = |at| format!("path == \"/p{at}\" && host == \"h{at}\"");
+    let parts: Vec<_> = (0..count).map(part).collect();
+    format!(
+        "if (srcport == 7) {{ routeTo(a); }}
+         if ({}) {{ routeTo(b); }}
+         if (path == \"/x\") {{ routeTo(c); }}",
+        parts.join(" || ")
+    )
+}
+
+/// What is not looked through is said to be so, and the other rules are found all the same.
+#[test]
+fn what_is_not_looked_through_is_said() {
+    let left = |rules: &[u32], doubt| {
+        let rules = rules.iter().map(|rule| RuleIndex(*rule)).collect();
+        Some(InDoubt { rules, doubt })
+    };
+    let (all, one) = (Missed::Closest(3), Missed::Rule(RuleIndex(1)));
+    let few = alternatives(20);
+    let plenty = || Effort::new(u64::MAX);
+    assert_eq!(asked(&few, all, plenty()), (vec![2, 1], None));
+    // Of one rule it is too much, and of none are the fields that come closest known.
+    assert_eq!(asked(&few, all, Effort::new(1_000)), (vec![2], left(&[1], Doubt::Steps)));
+    assert_eq!(asked(&few, one, Effort::new(50)), (Vec::new(), left(&[1], Doubt::Steps)));
+    assert_eq!(asked(&few, all, Effort::new(10)), (Vec::new(), left(&[], Doubt::Steps)));
+    let late = plenty().until(|| true);
+    assert_eq!(asked(&few, one, late.clone()), (Vec::new(), left(&[1], Doubt::Time)));
+    assert_eq!(asked(&few, all, late), (Vec::new(), left(&[], Doubt::Time)));
+    // A rule of which nothing can be true is looked through.
+    let never = "if (path == \"/x\") { routeTo(a); }\nif (path == \"/a\" && path == \"/b\") { routeTo(b); }";
+    assert_eq!(asked(never, all, plenty()), (Vec::new(), None));
+    let fields =
+        (0..FIELDS_MAX).map(|at| format!("header[\"h{at}\"] == \"1\"")).collect::<Vec<_>>().join(" || ");
+    let fields = format!("if ({fields}) {{ routeTo(a); }}\nif (path == \"/x\") {{ routeTo(b); }}");
+    assert_eq!(asked(&fields, all, plenty()), (Vec::new(), left(&[], Doubt::Many)));
+    assert_eq!(asked(&fields, one, plenty()), (Vec::new(), left(&[1], Doubt::Many)));
 }
 
 /// What is made of a field that changes is not kept as it was.

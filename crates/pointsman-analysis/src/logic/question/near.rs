@@ -3,8 +3,9 @@
 use pointsman_rules::{Condition, Field, Place, Subject, Test};
 
 use super::came::Stop;
-use super::{Question, Trial, Way};
+use super::{Question, Said, Trial, Way};
 use crate::Effort;
+use crate::logic::doubt::Doubt;
 use crate::logic::states::States;
 use crate::logic::walk::Passage;
 use crate::wanted::{Sketch, Values};
@@ -34,13 +35,22 @@ enum Tried {
 }
 
 impl<'p> super::Analyst<'p> {
-    /// A request that makes a rule's condition true, beside one that does not.
-    pub(crate) fn nearest(&mut self, rule: u32, original: Original<'_, 'p>) -> Option<Witness> {
+    /// A request that makes a rule's condition true, beside one that does not; or why it was not looked through where one may
+    /// be.
+    pub(crate) fn nearest(
+        &mut self,
+        rule: u32,
+        original: Original<'_, 'p>,
+    ) -> Result<Option<Witness>, Doubt> {
         let mut effort = self.effort.part(super::QUESTION_STEPS);
         let question = Question { rule, states: States::TRUE, removed: None, way: Way::Walk };
         let found = Trial::of(self, question, &[], &[]).nearest(original, &mut effort);
+        let doubt = effort.is_used_up().then(|| Doubt::of_used_up(&effort));
         self.effort.give_back(effort);
-        found
+        match (found, doubt) {
+            (None, Some(doubt)) => Err(doubt),
+            (found, _) => Ok(found),
+        }
     }
 }
 
@@ -139,8 +149,14 @@ impl<'p> Trial<'_, 'p> {
             }
             self.world.learn(&self.analyst.lemmas);
             let assumptions: Vec<_> = kept.iter().copied().chain(self.unproved()).collect();
-            if !matches!(self.world.solve(&assumptions, effort), super::Said::Stands) {
-                return None;
+            match self.world.solve(&assumptions, effort) {
+                Said::Stands => {}
+                Said::Falls(_) => return None,
+                // It would give up on other fields, too.
+                Said::GaveUp => {
+                    effort.use_up();
+                    return None;
+                }
             }
             let matters = self.matters(&self.active);
             let mut fields = self.fields(&matters);

@@ -17,13 +17,13 @@ use crate::check::candidate::{Served, Wanted, look_at};
 use crate::check::meaning::STEPS;
 use crate::diff;
 use crate::explain::place::Place;
-use crate::explain::{Question, members};
+use crate::explain::{Question, members, near};
 use crate::replay::stand::{Rules, Stand};
 use crate::run::aside::{Undone, in_a_thread};
 use crate::run::enquiries::{Asker, Overtaken};
 use crate::run::publishing::Unfit;
 
-/// How long it is looked for what rules mean together, where nobody says how long.
+/// How long it is looked for what rules mean together, where nobody says how long, and for what a request nearly came to.
 const WITHIN_MS: u64 = 1000;
 
 /// Says whether what is looked at is of no use any more.
@@ -66,7 +66,12 @@ impl SwitchPages {
             served => Some(served.map_err(|unfit| self.unfit(unfit, Colour::Never))?),
         };
         let plan = self.switch.borrow().with_plan(Plan::clone);
-        self.enquire(&request, "explain", move |_| explained(&listener, question, rules, served, plan)).await
+        let work = move |ends: Ends| {
+            let end = Instant::now() + Duration::from_millis(WITHIN_MS);
+            let effort = near::effort().until(move || ends() || Instant::now() >= end);
+            explained(&listener, question, rules, served, plan, effort)
+        };
+        self.enquire(&request, "explain", work).await
     }
 
     /// Rules in their one form.
@@ -168,6 +173,7 @@ fn explained(
     rules: Option<String>,
     served: Option<Served>,
     plan: Plan,
+    effort: Effort,
 ) -> Page {
     let plan = served.as_ref().map_or(&plan, |served| &served.plan);
     let Some(listener) = plan.listener_named(listener) else {
@@ -196,7 +202,7 @@ fn explained(
             place
         }
     };
-    match question.answer(place, listener, plan) {
+    match question.answer(place, listener, plan, effort) {
         Ok(answer) => Page::dense_json(&answer),
         Err(sentence) => Page::problem(422, sentence),
     }
