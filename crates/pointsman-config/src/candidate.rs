@@ -38,15 +38,21 @@ impl OpenEnd {
     }
 }
 
+/// The classes that limit requests by a field, and its name.
+pub fn limit_keys<'l>(
+    limits: impl IntoIterator<Item = &'l RateLimit>,
+) -> impl Iterator<Item = (&'l str, &'l str)> {
+    limits.into_iter().filter_map(|limit| match &limit.key {
+        Some(Field::Header(name)) => Some((&*limit.name, &**name)),
+        _ => None,
+    })
+}
+
 /// Every request field that rules read or change, in lower case, each once: what the classes that they name are keyed by is
 /// read, too.
 pub fn named_fields<'l>(program: &Program, limits: impl IntoIterator<Item = &'l RateLimit>) -> Vec<Box<str>> {
-    let keys = limits.into_iter().filter_map(|limit| match &limit.key {
-        Some(Field::Header(name)) if program.limit_classes().any(|class| class == &*limit.name) => {
-            Some(&**name)
-        }
-        _ => None,
-    });
+    let is_named = |class: &str| program.limit_classes().any(|named| named == class);
+    let keys = limit_keys(limits).filter_map(|(class, name)| is_named(class).then_some(name));
     let all: BTreeSet<&str> = program.named_headers().all().into_iter().chain(keys).collect();
     all.into_iter().map(Box::from).collect()
 }

@@ -50,7 +50,7 @@ pub use access_log::{AccessLog, LogDestination};
 pub use admin::{Admin, AdminClient, AdminUse};
 pub use balancing::{Balancing, HashBalancing};
 pub use bandwidth::{BandwidthClass, Direction};
-pub use candidate::{OpenEnd, named_fields, open_end};
+pub use candidate::{OpenEnd, limit_keys, named_fields, open_end};
 pub use dns::{Answers, AtStart, DnsSettings, Family, Found, Host, Lookup};
 pub use edit::{EditFault, EditValue, ServerEdit, edit_server};
 pub use health::{Asks, BodyTest, HealthCheck, HttpProbe};

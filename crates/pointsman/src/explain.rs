@@ -4,6 +4,7 @@ mod asked;
 mod blame;
 mod body;
 mod ends;
+mod fitting;
 mod handshake;
 pub(crate) mod members;
 pub(crate) mod near;

@@ -23,6 +23,8 @@ pub struct Setting {
     pub body_options: BodyOptions,
     /// What becomes of fields with odd names.
     pub odd_fields: OddFields,
+    /// The classes that limit requests by a field, and its name: rules that name the class name the field.
+    pub limit_keys: Vec<(Box<str>, Box<str>)>,
     /// Protocols that a connection may change to.
     pub upgrades: Vec<Box<str>>,
     /// Networks of the proxies that are believed.
@@ -93,6 +95,7 @@ impl Default for Setting {
             path_options: PathOptions::default(),
             body_options: BodyOptions::default(),
             odd_fields: OddFields::default(),
+            limit_keys: Vec::new(),
             upgrades: vec!["websocket".into()],
             trusted_proxies: Vec::new(),
             may_trust_others: true,
@@ -121,10 +124,21 @@ impl Setting {
         !self.may_trust_others && !self.trusts_unix && self.trusted_proxies.is_empty()
     }
 
-    /// The same, of whatever listener it is, and where no rule decides.
+    /// The same, of whatever listener it is, where no rule decides, and whatever rules name.
     #[must_use]
     pub fn of_any_name(&self) -> Setting {
-        Setting { default_pool: None, keeps_targets: false, listener: None, ..self.clone() }
+        let odd_fields = match &self.odd_fields {
+            OddFields::Keep(_) => OddFields::Keep(Vec::new()),
+            other => other.clone(),
+        };
+        Setting {
+            default_pool: None,
+            keeps_targets: false,
+            listener: None,
+            odd_fields,
+            limit_keys: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// Whether who has an address comes to one that is listened on: those of a family to one of it, and those of IPv4 to
@@ -212,6 +226,11 @@ impl Setting {
             _ => self.odd_names(),
         };
         matches!(field, Field::Header(name) if odd_names.hide(name.as_bytes()))
+    }
+
+    /// The name of the field that a class limits requests by.
+    pub(crate) fn limit_key(&self, class: &str) -> Option<&str> {
+        self.limit_keys.iter().find(|(name, _)| **name == *class).map(|(_, key)| &**key)
     }
 
     pub(super) fn odd_names(&self) -> OddNames<'_> {

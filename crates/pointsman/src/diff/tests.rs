@@ -110,6 +110,40 @@ fn settings_that_differ_are_shown() {
     );
 }
 
+/// Which names stand in rules is not how requests are read; a field that reads like one of them may be taken away for it.
+#[test]
+fn names_of_fields_are_told_apart_where_odd_ones_stay() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a writable folder");
+        path
+    };
+    let configuration = "[[listener]]\nname = \"shop\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\npool = \"a\"\n\
+        odd_names = \"keep\"\n[pool.a]\nservers = [\"127.0.0.1:1\"]\n[limit.odd]\nper_second = 5\nkey = 'header[\"x-a\"]'\n\
+        [limit.plain]\nper_second = 5\nkey = 'header[\"xa\"]'\n";
+    let rules = |then: &str| format!("R1: if (path == \"/a\" && path == \"/b\") {{ {then} }}\n");
+    path("a.rules", &rules("tag(a);"));
+    let old = path("old.toml", configuration);
+    let equal = "equal: every request is decided alike";
+    let open = "not settled: no way was found, and the notes say what may differ all the same";
+    for (then, summary) in [
+        ("setHeader(\"xa\", \"1\");", equal),
+        ("limitRate(plain);", equal),
+        ("setHeader(\"x-a\", \"1\");", open),
+        ("limitRate(odd);", open),
+    ] {
+        path("b.rules", &rules(then));
+        let new = path("new.toml", &configuration.replace("a.rules", "b.rules"));
+        let (old, new) = both(&old, &new, None, Colour::Never).expect("configurations");
+        let report = compared(&old, &new);
+        assert_eq!(report.summary(), summary, "{then}");
+        let text = report.text(Colour::Never);
+        assert!(!text.contains("reads requests otherwise"), "{then}: {text}");
+        assert_eq!(text.contains("a field with an odd name"), summary == open, "{then}: {text}");
+    }
+}
+
 /// Rules that stand alone take the place of those of one listener, and it must be known which.
 #[test]
 fn rules_beside_a_configuration_need_a_listener() {

@@ -116,7 +116,8 @@ fn rules_that_bodies_hang_on() {
 fn rules_that_odd_names_hang_on() {
     let redundant = |rules: &str, odd_fields: &OddFields| {
         let program = program(rules);
-        let setting = Setting { odd_fields: odd_fields.clone(), ..Setting::default() };
+        let limit_keys = vec![("by-a".into(), "x-a".into())];
+        let setting = Setting { odd_fields: odd_fields.clone(), limit_keys, ..Setting::default() };
         let found = findings(&program, &setting, Effort::new(EFFORT));
         let redundant = found.iter().filter(|finding| finding.code == Code::Redundant);
         redundant.map(|finding| finding.rule.0).collect::<Vec<_>>()
@@ -126,6 +127,12 @@ fn rules_that_odd_names_hang_on() {
     let none: Vec<u32> = Vec::new();
     assert_eq!(redundant(both, &OddFields::Keep(names())), none);
     assert_eq!(redundant(both, &OddFields::Drop), [0]);
+    // A class is keyed by it, so that it is named all the same.
+    let keyed = r#"R0: if (path == "/b") { limitRate(by-a); }
+                   R1: if (header["x-a"] == "1") { routeTo(d); } R2: if (path == "/a") { routeTo(d); } else: routeTo(d);"#;
+    assert_eq!(redundant(keyed, &OddFields::Keep(vec!["x-a".into()])), [1, 2]);
+    let free = keyed.replace("by-a", "of-all");
+    assert_eq!(redundant(&free, &OddFields::Keep(vec!["x-a".into()])), [2]);
     let again = both.replace(r#"header["x_a"]"#, r#"path == "/a" && header["x-a"]"#);
     assert_eq!(
         redundant(&again, &OddFields::Keep(vec!["x-a".into()])),

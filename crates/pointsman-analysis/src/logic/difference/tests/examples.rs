@@ -361,3 +361,30 @@ fn fields_that_read_like_one_that_is_named() {
     assert!(of(&keep, "xa", "xb"));
     assert!(of(&Setting::default(), "x-a", "x-b"));
 }
+
+/// Who names a class names what it is keyed by.
+#[test]
+fn fields_that_read_like_the_key_of_a_class() {
+    let of = |setting: &Setting, old: &str, new: &str| {
+        let rules = |class: &str| {
+            let rule = format!("R1: if (path == \"/a\" && path == \"/b\") {{ limitRate({class}); }}\n");
+            program(&format!("{rule}R2: if (path == \"/a\") {{ routeTo(a); }}\nelse: routeTo(d);\n"))
+        };
+        let (old, new) = (rules(old), rules(new));
+        differences(side(&old), side(&new), setting, Effort::new(EFFORT)).decide_alike()
+    };
+    let limit_keys = [("by-a", "x-a"), ("too-by-a", "x-a"), ("plain", "xa")];
+    let limit_keys = limit_keys.map(|(class, key)| (class.into(), key.into())).to_vec();
+    let drop = Setting { limit_keys, ..Setting::default() };
+    let keep = Setting { odd_fields: OddFields::Keep(vec!["x-a".into()]), ..drop.clone() };
+    for (setting, new, are_alike) in [
+        (&keep, "by-a", true),
+        (&keep, "too-by-a", true),
+        (&keep, "plain", false),
+        (&keep, "of-all", false),
+        (&drop, "of-all", true),
+    ] {
+        assert_eq!(of(setting, "by-a", new), are_alike, "{new}");
+    }
+    assert!(of(&keep, "of-all", "plain"));
+}
