@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-D-3pCQJP.js",
+        path: "assets/index-BhBQZgZy.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-D-3pCQJP.js"),
-        gzip: include_bytes!("assets/index-D-3pCQJP.js.gz"),
-        brotli: include_bytes!("assets/index-D-3pCQJP.js.br"),
+        plain: include_bytes!("assets/index-BhBQZgZy.js"),
+        gzip: include_bytes!("assets/index-BhBQZgZy.js.gz"),
+        brotli: include_bytes!("assets/index-BhBQZgZy.js.br"),
     },
     File {
-        path: "assets/page-D5wI0WnU.js",
+        path: "assets/page-DDPjTeRJ.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-D5wI0WnU.js"),
-        gzip: include_bytes!("assets/page-D5wI0WnU.js.gz"),
-        brotli: include_bytes!("assets/page-D5wI0WnU.js.br"),
+        plain: include_bytes!("assets/page-DDPjTeRJ.js"),
+        gzip: include_bytes!("assets/page-DDPjTeRJ.js.gz"),
+        brotli: include_bytes!("assets/page-DDPjTeRJ.js.br"),
     },
     File {
         path: "assets/style-DXZVw7-q.css",

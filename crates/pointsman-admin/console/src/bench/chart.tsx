@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Axis, Chart, Layer, Line } from "./document";
-import { isShown, joined, number, type Range, rangeOf, type Scale, scaleOf, shown } from "./scale";
+import { GREATEST_SHOWN, isShown, joined, number, type Range, rangeOf, type Scale, scaleOf, shown } from "./scale";
 
 /** As wide as in a report; where there is less room, as wide as that. */
 const WIDTH_MAX = 640;
@@ -34,7 +34,7 @@ export interface Spans {
 export function spansOf(chart: Chart): Spans | null {
   const { x, y, content } = chart;
   if (!("lines" in content)) {
-    const sums = content.categories.map((_, at) => content.layers.reduce((sum, layer) => sum + heightOf(layer, at), 0));
+    const sums = content.categories.map((_, at) => content.layers.reduce((below, layer) => topOf(below, heightOf(layer, at)), 0));
     return { x: null, y: rangeOf([...sums, 0], false)! };
   }
   const xs: number[] = [];
@@ -57,6 +57,9 @@ const heightOf = (layer: Layer, at: number) => {
   const value = layer.values[at] ?? 0;
   return isShown(value, false) ? Math.max(0, value) : 0;
 };
+
+/** Where a part of a bar ends that stands on others. Parts that are shown each for itself may come to more than is. */
+const topOf = (below: number, height: number) => Math.min(below + height, GREATEST_SHOWN);
 
 export function spanned(one: Spans | null, other: Spans | null): Spans | null {
   if (!one || !other) return one ?? other;
@@ -92,15 +95,19 @@ interface Places {
   width: number;
   x: ((value: number) => number) | null;
   y: (value: number) => number;
+  /** The same, and not below the axis. */
+  within: (value: number) => number;
 }
 
 function Drawing({ chart, width, spans }: { chart: Chart; width: number; spans: Spans }) {
   const { x, y, content } = chart;
   const [across, upwards] = [spans.x && scaleOf(spans.x, x.isLog), scaleOf(spans.y, y.isLog)];
+  const upwardsTo = (value: number) => BOTTOM - upwards.place(value) * (BOTTOM - TOP);
   const places: Places = {
     width,
     x: across && ((value) => LEFT + across.place(value) * (width - LEFT - RIGHT)),
-    y: (value) => BOTTOM - upwards.place(value) * (BOTTOM - TOP),
+    y: upwardsTo,
+    within: (value) => upwardsTo(upwards.atLeast(value)),
   };
   const label = `${shown(chart.title)}: ${shown(y.label)} over ${shown(x.label)}`;
   return (
@@ -149,18 +156,16 @@ function LineDrawn({ line, places, chart, colour }: { line: Line; places: Places
   const x = places.x;
   if (!x) return null;
   const isDrawn = (vx: number, vy: number) => isShown(vx, chart.x.isLog) && isShown(vy, chart.y.isLog);
-  // Where no range is known there is no band.
-  const bands = parted(line.band, ([vx, low, high]) => isDrawn(vx, low) && isDrawn(vx, high));
+  // Where no range is known there is no band. One that begins at 0 is known, and a logarithmic axis has no such place.
+  const bands = parted(line.band, ([vx, low, high]) => isDrawn(vx, high) && isShown(low, false));
   const points = line.points.filter(([vx, vy]) => isDrawn(vx, vy));
   const spots = points.map(([vx, vy]): [number, number] => [x(vx), places.y(vy)]);
   const hasMarks = line.isScattered ? spots.length <= BARS_MAX : spots.length <= MARKS_MAX;
   return (
     <g data-line={colour}>
-      {bands.map((band, at) => {
-        const above = band.map(([vx, , high]): [number, number] => [x(vx), places.y(high)]);
-        const below = band.map(([vx, low]): [number, number] => [x(vx), places.y(low)]).reverse();
-        return <path key={at} class="band" d={`${path([...above, ...below], false)}Z`} />;
-      })}
+      {bands.map((band, at) => (
+        <path key={at} class="band" d={`${path(outlineOf(band, x, places.within), false)}Z`} />
+      ))}
       {!line.isScattered && <path class="curve" d={path(spots, line.isStepped)} />}
       {hasMarks &&
         points.map(([vx, vy], at) => {
@@ -180,14 +185,27 @@ function LineDrawn({ line, places, chart, colour }: { line: Line; places: Places
   );
 }
 
-/** What hangs together, of two at least. */
+/** Around a band; a place that has none beside it is as wide as a cross. */
+function outlineOf(band: Line["band"], x: (value: number) => number, y: (value: number) => number): [number, number][] {
+  const [only] = band;
+  if (only && band.length === 1) {
+    const [vx, low, high] = only;
+    const [left, right] = [x(vx) - CROSS / 2, x(vx) + CROSS / 2];
+    return [[left, y(high)], [right, y(high)], [right, y(low)], [left, y(low)]];
+  }
+  const above = band.map(([vx, , high]): [number, number] => [x(vx), y(high)]);
+  const below = band.map(([vx, low]): [number, number] => [x(vx), y(low)]).reverse();
+  return [...above, ...below];
+}
+
+/** What hangs together. */
 function parted<T>(all: T[], isIn: (one: T) => boolean): T[][] {
   const parts: T[][] = [[]];
   for (const one of all) {
     if (isIn(one)) parts.at(-1)!.push(one);
     else parts.push([]);
   }
-  return parts.filter((part) => part.length > 1);
+  return parts.filter((part) => part.length > 0);
 }
 
 function Bars({ places, categories, layers }: { places: Places; categories: string[]; layers: Layer[] }) {
@@ -203,8 +221,9 @@ function Bars({ places, categories, layers }: { places: Places; categories: stri
           <g key={at}>
             {drawn.map((layer, index) => {
               const value = heightOf(layer, at);
-              const [from, to] = [places.y(below), places.y(below + value)];
-              below += value;
+              const end = topOf(below, value);
+              const [from, to] = [places.y(below), places.y(end)];
+              below = end;
               return (
                 <rect key={index} data-line={index % COLOURS} x={px(left)} y={px(to)} width={px(room * 0.7)} height={px(from - to)}>
                   <title>{`${shown(category)}, ${shown(layer.name)}: ${number(value)}`}</title>

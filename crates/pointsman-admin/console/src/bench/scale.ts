@@ -23,6 +23,9 @@ export const joined = (one: Range, other: Range): Range => ({
 const GREATEST = 1e15;
 const LEAST = 1e-9;
 
+/** The greatest that is. */
+export const GREATEST_SHOWN = GREATEST - 0.125;
+
 export const isShown = (value: number, isLog: boolean) =>
   Number.isFinite(value) && Math.abs(value) < GREATEST && (!isLog || value > LEAST);
 
@@ -31,6 +34,8 @@ export interface Scale {
   ticks: number[];
   /** Where a value is, from 0 at the beginning to 1 at the end. */
   place: (value: number) => number;
+  /** The value, or where a logarithmic scale begins, which has nothing below. */
+  atLeast: (value: number) => number;
 }
 
 const TICKS_WANTED = 6;
@@ -50,7 +55,7 @@ function linear({ low, high }: Range): Scale {
   const last = Math.max(Math.ceil(high / step), first + 1);
   const [begin, end] = [first * step, last * step];
   const ticks = Array.from({ length: last - first + 1 }, (_, at) => (first + at) * step);
-  return { ticks, place: (value) => (value - begin) / (end - begin) };
+  return { ticks, place: (value) => (value - begin) / (end - begin), atLeast: (value) => value };
 }
 
 function logarithmic({ low, high }: Range): Scale {
@@ -61,7 +66,8 @@ function logarithmic({ low, high }: Range): Scale {
   const [begin, end] = [10 ** first, 10 ** last];
   const powers = Array.from({ length: last - first + 1 }, (_, at) => 10 ** (first + at));
   const ticks = powers.flatMap((power) => steps.map((step) => step * power)).filter((tick) => tick <= end * 1.000_001);
-  return { ticks, place: (value) => Math.log(value / begin) / Math.log(end / begin) };
+  const place = (value: number) => Math.log(value / begin) / Math.log(end / begin);
+  return { ticks, place, atLeast: (value) => Math.max(value, begin) };
 }
 
 /** 1, 2 or 5 times a power of ten, not less than what is wanted. */

@@ -95,7 +95,7 @@ fn results_are_those_of_the_report() {
 /// Axes that have no logarithm, values that are hardly apart, ranges that nobody knows.
 #[test]
 fn odd_charts_are_those_of_the_report() {
-    are_those_of_the_report(&[ODD], 2, 6);
+    are_those_of_the_report(&[ODD], 2, 9);
 }
 
 /// Each result is drawn twice, by the bench and by the console: all stands in the same place, in the same words.
