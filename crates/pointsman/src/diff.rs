@@ -144,6 +144,7 @@ fn of_stands(old: &Stand, new: &Stand, are_alone: bool, effort: &Effort) -> Comp
     let [old_pool, new_pool] = pools;
     let before = RuleSide { program: &then, default_pool: old_pool };
     let after = RuleSide { program: &now, default_pool: new_pool };
+    let setting = setting.with_classes_of(&setting_then);
     let found = differences(before, after, &setting, effort);
     let reads_otherwise = old.place.protocol != new.place.protocol
         || format!("{:?}", setting_then.of_any_name()) != format!("{:?}", setting.of_any_name());

@@ -141,6 +141,15 @@ impl Setting {
         }
     }
 
+    /// The same, where the classes that there were before are known, too; of those that there are still this one knows the key.
+    #[must_use]
+    pub fn with_classes_of(mut self, before: &Setting) -> Setting {
+        let gone = before.limit_keys.iter().filter(|(class, _)| self.limit_key(class).is_none());
+        let gone: Vec<_> = gone.cloned().collect();
+        self.limit_keys.extend(gone);
+        self
+    }
+
     /// Whether who has an address comes to one that is listened on: those of a family to one of it, and those of IPv4 to
     /// `[::]`, too.
     pub(super) fn is_open_to(&self, source: IpAddr, bind: &SocketAddr) -> bool {

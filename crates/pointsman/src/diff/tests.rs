@@ -142,6 +142,14 @@ fn names_of_fields_are_told_apart_where_odd_ones_stay() {
         assert!(!text.contains("reads requests otherwise"), "{then}: {text}");
         assert_eq!(text.contains("a field with an odd name"), summary == open, "{then}: {text}");
     }
+    // The class has gone with the rule that named it.
+    path("c.rules", &rules("limitRate(odd);"));
+    let limited = path("limited.toml", &configuration.replace("a.rules", "c.rules"));
+    let free = path("free.toml", configuration.split("[limit.odd]").next().expect("a part"));
+    for (one, other) in [(&limited, &free), (&free, &limited)] {
+        let (one, other) = both(one, other, None, Colour::Never).expect("configurations");
+        assert_eq!(compared(&one, &other).summary(), open);
+    }
 }
 
 /// Rules that stand alone take the place of those of one listener, and it must be known which.

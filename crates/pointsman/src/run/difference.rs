@@ -47,12 +47,13 @@ pub(super) fn change(old: &Plan, new: &Plan) -> Change {
 /// The listeners that stand in both plans and read requests by rules.
 fn replaced(old: &Plan, new: &Plan) -> Vec<Replaced> {
     let replaced = new.listeners.iter().filter_map(|listener| {
-        let then = old.listener_named(&listener.name)?;
-        let programs = [then.program.clone()?, listener.program.clone()?];
-        let settings = [setting(then, old), setting(listener, new)];
+        let before = old.listener_named(&listener.name)?;
+        let programs = [before.program.clone()?, listener.program.clone()?];
+        let settings = [setting(before, old), setting(listener, new)];
         let default_pools = [0, 1].map(|side| settings[side].default_pool.as_deref().map(str::to_owned));
-        let [_, setting] = settings;
-        let are_of_requests = [then.protocol, listener.protocol] == [Protocol::Http; 2];
+        let [then, setting] = settings;
+        let setting = setting.with_classes_of(&then);
+        let are_of_requests = [before.protocol, listener.protocol] == [Protocol::Http; 2];
         let listener = listener.name.to_string();
         are_of_requests.then_some(Replaced { listener, programs, default_pools, setting })
     });

@@ -72,10 +72,13 @@ pub(in crate::logic) static REQUESTS: LazyLock<Vec<Witness>> = LazyLock::new(|| 
     written.map(|request| Witness::written(request.into_bytes())).collect()
 });
 
-/// A listener where fields with odd names stay, but for those that read like what these rules name.
+/// A listener where fields with odd names stay, but for those that read like what these rules name, or what their class is keyed
+/// by.
 pub(in crate::logic) fn keeping(program: &Program) -> Setting {
-    let odd_fields = OddFields::Keep(program.named_headers().all().into_iter().map(Box::from).collect());
-    Setting { odd_fields, ..Setting::default() }
+    let key = program.limit_classes().next().map(|_| "x-a");
+    let names = program.named_headers().all().into_iter().chain(key);
+    let limit_keys = vec![("by-a".into(), "x-a".into())];
+    Setting { odd_fields: OddFields::Keep(names.map(Box::from).collect()), limit_keys, ..Setting::default() }
 }
 
 /// What becomes of a request at a listener with these rules: what is decided, what a server gets of its body, and which fields it
@@ -125,6 +128,7 @@ pub(in crate::logic) fn sources() -> impl Strategy<Value = String> {
         1 => Just("routeTo(b);"),
         1 => Just("reject(403);"),
         1 => Just("routeTo(a, STICKY_ON(json.b));"),
+        1 => Just("limitRate(by-a);"),
     ];
     let rules = vec((conditions(), block), 1..5).prop_map(|rules| {
         let rules = (0..)
