@@ -18,8 +18,8 @@ const WITHIN_MS = { changed: 1_000, all: 8_000 };
 const REST_MS = 1_500;
 /** How long until it is asked again for rules that did not come. */
 const AGAIN_MS = 2_000;
-/** No answer, another question of the same page, too much else to do: it may be answered in a moment. */
-const PASSING = [0, 409, 503, 504];
+/** No answer, or too much else to do: it may be answered in a moment. */
+const PASSING = [0, 503];
 const desks = new Map<string, Desk>();
 
 /** Asks before the tab is closed. Within the console the text is kept. */
@@ -34,6 +34,7 @@ attend((session) => desks.forEach((desk) => desk.attend(session)));
 
 /** Whether there is something of that listener that is not published. */
 export const isWritten = (listener: string) => desks.get(listener)?.isChanged ?? false;
+export const writtenDesks = () => [...desks.keys()].filter(isWritten);
 
 /** The desk of a listener; null until its rules have come. */
 export function useDesk(session: Session, listener: string | null): { desk: Desk | null; trouble: string | null } {
@@ -168,8 +169,9 @@ export class Desk {
     this.tell();
   }
 
-  /** Why something was not done. */
-  refused(error: unknown) {
+  /** Why something was not done that was asked for by `api`. Who has come since is told nothing of it. */
+  refused(error: unknown, api = this.session.api) {
+    if (api !== this.session.api) return;
     const refusal = error as Refusal;
     this.session.refused(refusal);
     if (refusal.status === 412 && refusal.rulesVersion !== null) this.newer = refusal.rulesVersion;
@@ -191,9 +193,9 @@ export class Desk {
       // Who types on is told of what stands there then.
       if (this.#over !== over || doc !== this.editor.doc) return;
       // Others serve by now than those that are shown, which come in a moment.
-      if (!this.mayChange && checked.rules_version !== this.rules.rules_version) return this.#lookAgain(about);
+      if (!this.mayChange && checked.rules_version !== this.rules.rules_version) this.#lookAgain(about);
       // What was not reached takes nothing away of what is known.
-      if (checked.is_settled || !isAfterwards) this.#show(checked, about);
+      else if (checked.is_settled || !isAfterwards) this.#show(checked, about);
       this.checkTrouble = null;
       if (about === "changed" && checked.compiles) this.#pause = window.setTimeout(() => this.check("all", true), REST_MS);
     } catch (error) {
@@ -238,7 +240,7 @@ export class Desk {
       this.editor.replace(formatted.text);
       this.say(formatted.is_changed ? "formatted" : "it is in its form");
     } catch (error) {
-      this.refused(error);
+      this.refused(error, api);
     }
   }
 
@@ -252,7 +254,7 @@ export class Desk {
       if (this.review || doc !== this.editor.doc) return this.say(`version ${n} did not take the place of what was written meanwhile`);
       this.editor.replace(text);
     } catch (error) {
-      this.refused(error);
+      this.refused(error, api);
     }
   }
 
@@ -282,9 +284,11 @@ export class Desk {
     if (this.#isBeginning || this.review?.isPublishing) return;
     // Where theirs was taken back nothing is newer any more.
     if (version === this.rules.rules_version) this.newer = null;
-    else if ((await this.#isSent(version)) || version === this.newer) return;
-    else if (this.isChanged || this.review) this.newer = version;
-    else await this.#begin(true, true);
+    else if (await this.#isKnown(version)) return;
+    else if (this.isChanged || this.review) {
+      if (this.newer === version) return;
+      this.newer = version;
+    } else await this.#begin(true, true);
     this.tell();
   }
 
@@ -325,15 +329,18 @@ export class Desk {
     this.#sent.delete(text);
   }
 
-  /** Whether what serves by now is what was sent, and not answered. */
-  async #isSent(version: string): Promise<boolean> {
-    if (this.#sent.size === 0 || this.#theirs === version) return false;
+  /** Whether what serves by now is what was sent, and not answered, or what stands in the editor. */
+  async #isKnown(version: string): Promise<boolean> {
+    if (!(this.isChanged || this.review) || this.#theirs === version) return false;
+    const { api } = this.session;
     this.#isBeginning = true;
     try {
-      const rules = await this.session.api.get<Rules>(ofListener(this.rules.listener, "rules"));
+      const rules = await api.get<Rules>(ofListener(this.rules.listener, "rules"));
+      if (api !== this.session.api) return true;
       this.#theirs = rules.rules_version;
-      if (!this.#sent.has(rules.text)) return false;
-      this.say("published: the rules serve, though the answer of the switch did not come");
+      const isSent = this.#sent.has(rules.text);
+      if (!isSent && (this.review || rules.text !== this.editor.text)) return false;
+      if (isSent) this.say("published: the rules serve, though the answer of the switch did not come");
       void this.published(rules.rules_version, rules.text);
     } catch (error) {
       // The next look tells.
@@ -390,7 +397,7 @@ export class Desk {
       }
       this.rules = rules;
     } catch (error) {
-      return isUnasked ? this.session.refused(error as Error) : this.refused(error);
+      return isUnasked ? this.session.refused(error as Error) : this.refused(error, api);
     } finally {
       this.#isBeginning = false;
     }

@@ -18,12 +18,13 @@ export function History({ desk }: { desk: Desk }) {
   useEffect(() => setCompared(null), [desk.rules.rules_version]);
   const compare = async ({ n, rules_version }: Version) => {
     setCompared({ n, found: null });
+    const { api } = desk.session;
     try {
-      const found = await desk.session.api.get<Compared>(`versions/${n}/diff?of=${rules_version}`, PATIENCE_MS.change);
+      const found = await api.get<Compared>(`versions/${n}/diff?of=${rules_version}`, PATIENCE_MS.change);
       setCompared((now) => (now?.n === n ? { n, found } : now));
     } catch (error) {
       setCompared(null);
-      desk.refused(error);
+      desk.refused(error, api);
     }
   };
   const ask = (version: Version) => {

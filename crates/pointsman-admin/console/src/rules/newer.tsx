@@ -24,10 +24,11 @@ export function Newer({ desk }: { desk: Desk }) {
   if (newer === null) return null;
   const look = async () => {
     const path = `versions/${theirs!.n}/diff?of=${theirs!.rules_version}&from=${mine!.n}&from_of=${mine!.rules_version}`;
+    const { api } = desk.session;
     try {
-      setCompared(await desk.session.api.get<Compared>(path, PATIENCE_MS.change));
+      setCompared(await api.get<Compared>(path, PATIENCE_MS.change));
     } catch (error) {
-      desk.refused(error);
+      desk.refused(error, api);
     }
   };
   return (

@@ -7,7 +7,7 @@ import type { Watching } from "../looks";
 import { Notice } from "../notice";
 import type { Session } from "../session";
 import type { Plan } from "./calls";
-import { type Desk, isWritten, useDesk } from "./desk";
+import { type Desk, isWritten, useDesk, writtenDesks } from "./desk";
 import { KEYS } from "./editor";
 import { Findings } from "./findings";
 import { History } from "./history";
@@ -23,7 +23,9 @@ export function RulesPage({ session, watching }: { session: Session; watching: W
   const { plan, trouble } = usePlan(session);
   const [listener, setListener] = useState(chosen);
   // What was written for rules that a reload has taken away is kept.
-  const ruled = plan?.listeners.filter(({ name, rules }) => rules !== null || isWritten(name)) ?? [];
+  const known = plan?.listeners.filter(({ name, rules }) => rules !== null || isWritten(name)) ?? [];
+  const gone = writtenDesks().filter((name) => !plan?.listeners.some((listener) => listener.name === name));
+  const ruled = plan ? [...known, ...gone.map((name) => ({ name, protocol: "http", rules: null }))] : [];
   const shown = ruled.find(({ name }) => name === listener) ?? ruled[0];
   const { desk, trouble: deskTrouble } = useDesk(session, shown?.name ?? null);
   const version = shown?.rules?.rules_version;
@@ -40,7 +42,7 @@ export function RulesPage({ session, watching }: { session: Session; watching: W
       {silent && !watching.trouble && <p class="stale">{silent}</p>}
       {plan && ruled.length === 0 && <p class="quiet">No listener has rules: requests go to default pools.</p>}
       {ruled.length > 1 && <Listeners names={ruled.map(({ name }) => name)} chosen={shown?.name ?? ""} choose={choose} />}
-      {desk && shown?.rules === null && <p class="stale">The listener has no rules any more. What was written is kept.</p>}
+      {desk && shown?.rules === null && <p class="stale">There are no rules of that listener any more. What was written is kept.</p>}
       {desk ? <DeskShown key={desk.rules.listener} desk={desk} access={session.access} /> : ruled.length > 0 && !silent && <p class="quiet">looking…</p>}
     </>
   );

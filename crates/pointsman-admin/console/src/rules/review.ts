@@ -14,6 +14,8 @@ interface Trouble {
   lines: string;
   status: number;
   mayBeDone: boolean;
+  /** Whether it is of a dry-run, of which it may be seen later what came of it. */
+  isOfDryRun: boolean;
 }
 
 export class Review {
@@ -71,7 +73,7 @@ export class Review {
     const id = newId();
     this.#unanswered.add(id);
     [this.#isLeft, this.other] = [false, null];
-    const begun = await this.#try(() => {
+    const begun = await this.#tryDryRun(() => {
       const query = `seconds=${seconds}&id=${id}&why=${encodeURIComponent("before it is published")}`;
       return this.#api.change<DryRun>("POST", ofListener(this.#desk.rules.listener, `rules/dry-run?${query}`), this.text);
     });
@@ -95,7 +97,7 @@ export class Review {
   async endOther() {
     const { other } = this;
     if (!other) return;
-    await this.#try(() => this.#end(other.id));
+    await this.#tryDryRun(() => this.#end(other.id));
     if (this.trouble === null) this.other = null;
     this.#desk.tell();
   }
@@ -121,24 +123,20 @@ export class Review {
 
   #found(now: DryRun) {
     this.#unanswered.delete(now.id);
-    [this.dryRun, this.#isSought] = [now, this.#unanswered.size > 0];
-    this.#settle();
+    [this.dryRun, this.#isSought] = [now, false];
+    // It is known by now what came of it.
+    if (this.trouble?.isOfDryRun) this.trouble = null;
   }
 
   #lost(by: string) {
-    this.#isSought = false;
     if (this.isRunning) this.dryRun = { ...this.dryRun!, state: "ended", ended_by: by };
-    this.#settle();
-  }
-
-  /** It is known by now whether it was done. */
-  #settle() {
-    if (this.trouble?.mayBeDone || this.trouble?.status === 409) this.trouble = null;
+    if (this.trouble?.isOfDryRun) this.trouble = this.#isSought ? { ...this.trouble, text: "not done: it has not begun", mayBeDone: false } : null;
+    this.#isSought = false;
   }
 
   async stopDryRun() {
     const { dryRun } = this;
-    if (dryRun) await this.#try(() => this.#end(dryRun.id));
+    if (dryRun) await this.#tryDryRun(() => this.#end(dryRun.id));
   }
 
   async #end(id: string) {
@@ -187,7 +185,11 @@ export class Review {
     if (ids.length > 0) void endOf(this.#api, ids);
   }
 
-  async #try<T>(step: () => Promise<T>): Promise<T | null> {
+  #tryDryRun<T>(step: () => Promise<T>): Promise<T | null> {
+    return this.#try(step, true);
+  }
+
+  async #try<T>(step: () => Promise<T>, isOfDryRun = false): Promise<T | null> {
     if (this.isBusy) return null;
     [this.isBusy, this.trouble] = [true, null];
     this.#desk.tell();
@@ -201,7 +203,7 @@ export class Review {
       if (isLate && !this.#isOver) this.#desk.refused(error);
       else this.#desk.session.refused(refusal);
       const why = isLate ? "not done: other rules serve by now" : whyNot(refusal);
-      this.trouble = { text: why, lines: refusal.text.trimEnd(), status, mayBeDone };
+      this.trouble = { text: why, lines: refusal.text.trimEnd(), status, mayBeDone, isOfDryRun };
     }
     this.isBusy = false;
     this.#desk.tell();

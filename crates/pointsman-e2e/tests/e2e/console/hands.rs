@@ -91,12 +91,43 @@ fn late_answers_are_nobodys() {
     click(&mut browser, ".who button");
     sign_in_well(&mut browser);
     browser.evaluate("window.isAway = false");
+    // It serves, and stands there: it is no other one.
+    browser.wait_until(IS_SERVED);
     type_first(&mut browser, "# mine");
     press_button(&mut browser, "Publish…");
+    browser.wait_until("!!document.querySelector('.difference')");
     browser.evaluate("window.come()");
-    // It serves, and is said to be another one's; the steps stay.
-    browser.wait_until("!!document.querySelector('.newer') && !!document.querySelector('.publish')");
+    browser.evaluate("new Promise((pass) => setTimeout(pass, 50))");
+    assert_eq!(
+        browser.evaluate("!!document.querySelector('.publish') && !document.querySelector('.newer')"),
+        true
+    );
     assert_eq!(browser.evaluate("document.querySelector('.notice').textContent"), "");
+}
+
+/// Who may only look is shown what serves, also behind somebody who had something of their own.
+#[test]
+fn what_serves_is_shown_to_who_comes_next() {
+    let shop = Shop::start();
+    let Some(mut browser) = open(&shop) else { return };
+    line_first(&mut browser, POSTS);
+    super::rules::publish(&shop.switch, "theirs: { routeTo(fast); }\n", "");
+    browser.wait_until("!!document.querySelector('.newer')");
+    press_button(&mut browser, "Take back");
+    click(&mut browser, ".who button");
+    browser.wait_until(&format!(
+        "!!document.querySelector('.editor') && !document.querySelector('.newer') \
+         && {EDITOR}.querySelector('.cm-line').textContent.startsWith('theirs')"
+    ));
+    browser.wait_until("document.querySelector('#findings + [role=status]').textContent === 'none'");
+    // What stands there is what somebody else has published: it is no other one.
+    sign_in_well(&mut browser);
+    line_first(&mut browser, POSTS);
+    let written = written(&mut browser);
+    super::rules::publish(&shop.switch, &written, "");
+    browser.wait_until(IS_SERVED);
+    assert_eq!(browser.evaluate("!!document.querySelector('.newer')"), false);
+    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 /// What is found in the rules of several listeners is asked for one by one, and comes.
@@ -210,8 +241,18 @@ fn a_dry_run_that_is_in_the_way() {
     until("its end", || (state() == "ended").then_some(()));
     press_button(&mut browser, "Dry-run");
     browser.wait_until(IS_RUNNING);
+    // Why it is not published stays, while the dry-run is looked at.
+    std::fs::write(shop.switch.folder().join("shop.rules"), "else: reject(404);").expect("a writable folder");
+    press_button(&mut browser, "Publish");
+    let is_said = "document.querySelector('.publish .said').textContent.includes('has changed since')";
+    browser.wait_until(is_said);
+    let looks =
+        "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/dry-run')).length";
+    browser.evaluate(&format!("window.before = {looks}"));
+    browser.wait_until(&format!("{looks} > window.before + 2"));
+    assert_eq!(browser.evaluate(is_said), true);
     // A browser notes each answer that is a refusal.
     let complaints = browser.complaints();
-    assert!(complaints.len() == 1 && complaints[0].contains("409"), "{complaints:?}");
+    assert!(complaints.iter().all(|complaint| complaint.contains("409")), "{complaints:?}");
     assert!(browser.evaluate(&format!("!!{EDITOR}")).as_bool().is_some_and(|is_there| is_there));
 }
