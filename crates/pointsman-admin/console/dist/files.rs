@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-Djd7zew-.js",
+        path: "assets/index-DlTzh3bh.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-Djd7zew-.js"),
-        gzip: include_bytes!("assets/index-Djd7zew-.js.gz"),
-        brotli: include_bytes!("assets/index-Djd7zew-.js.br"),
+        plain: include_bytes!("assets/index-DlTzh3bh.js"),
+        gzip: include_bytes!("assets/index-DlTzh3bh.js.gz"),
+        brotli: include_bytes!("assets/index-DlTzh3bh.js.br"),
     },
     File {
-        path: "assets/page-DIO-vZw_.js",
+        path: "assets/page-C67L5Pkp.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-DIO-vZw_.js"),
-        gzip: include_bytes!("assets/page-DIO-vZw_.js.gz"),
-        brotli: include_bytes!("assets/page-DIO-vZw_.js.br"),
+        plain: include_bytes!("assets/page-C67L5Pkp.js"),
+        gzip: include_bytes!("assets/page-C67L5Pkp.js.gz"),
+        brotli: include_bytes!("assets/page-C67L5Pkp.js.br"),
     },
     File {
         path: "assets/style-ByCc8atQ.css",

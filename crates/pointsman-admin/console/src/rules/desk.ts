@@ -273,7 +273,7 @@ export class Desk {
   }
 
   endReview() {
-    this.review = null;
+    [this.review, this.#theirs] = [null, null];
     this.editor.freeze(!this.mayChange);
     this.tell();
   }
@@ -309,6 +309,8 @@ export class Desk {
     if (known === null) return;
     try {
       this.editor.learn(await this.session.api.get<Vocabulary>(ofListener(listener, "vocabulary")));
+      // What could not be looked at then may be now.
+      if (this.checkTrouble !== null) void this.check(this.#about);
     } catch (error) {
       // The next look tries again.
       this.#words = known;

@@ -1,6 +1,6 @@
 // The way from a text to what serves: what it decides otherwise, what it would have decided beside, and the change itself.
 
-import { type Api, type Refusal, whyNot } from "../api";
+import { type Api, PATIENCE_MS, type Refusal, whyNot } from "../api";
 import { type Compared, type DryRun, newId, ofListener, type Published } from "./calls";
 import type { Desk } from "./desk";
 
@@ -8,6 +8,9 @@ import type { Desk } from "./desk";
 const GONE_BY: Record<number, string> = { 404: "gone", 412: "another one" };
 /** How often one that nobody looks at is told to end, and how long after each other, until that is answered. */
 const ENDS = { times: 300, everyMs: 2_000 };
+
+/** How long it is looked for one that may begin yet, and how long at most after each other. */
+const SEEK_MS = { whole: PATIENCE_MS.change, pause: 500, pauseMax: 10_000 };
 
 interface Trouble {
   text: string;
@@ -34,8 +37,8 @@ export class Review {
   readonly #version: string;
   /** Dry-runs that may go on though nobody was told so. */
   readonly #unanswered = new Set<string>();
-  /** Whether that is to be found out. */
-  #isSought = false;
+  /** Until when that is to be found out, and when next; what was asked for may begin late. */
+  #sought: { until: number; next: number; pause: number } | null = null;
   #isLeft = false;
 
   constructor(desk: Desk) {
@@ -52,7 +55,7 @@ export class Review {
 
   /** Whether there is something to look for. */
   get isLooking(): boolean {
-    return this.isRunning || (this.#isSought && !this.isBusy);
+    return this.isRunning || (this.#sought !== null && !this.isBusy);
   }
 
   /** Whoever began it has signed out, or gone back. */
@@ -79,7 +82,8 @@ export class Review {
     });
     if (begun) this.dryRun = begun;
     if (begun || !this.trouble?.mayBeDone) this.#unanswered.delete(id);
-    this.#isSought = this.#unanswered.size > 0;
+    const now = performance.now();
+    this.#sought = this.#unanswered.size > 0 ? { until: now + SEEK_MS.whole, next: now, pause: SEEK_MS.pause } : null;
     // Who has gone meanwhile may have told it to end before it had begun.
     if (this.#isOver || this.#isLeft) this.leave();
     else if (this.trouble?.status === 409) await this.#findOther();
@@ -90,8 +94,11 @@ export class Review {
   async #findOther() {
     const now = await this.#api.get<DryRun>("dry-run").catch(() => null);
     if (now?.state !== "running") return;
-    if (this.#unanswered.has(now.id)) this.#found(now);
-    else this.other = now;
+    if (!this.#unanswered.has(now.id)) this.other = now;
+    else {
+      this.#found(now);
+      this.trouble = null;
+    }
   }
 
   async endOther() {
@@ -106,7 +113,7 @@ export class Review {
   async look() {
     const before = this.dryRun;
     const isStill = () => this.dryRun === before && this.isLooking && !this.isBusy;
-    if (!isStill()) return;
+    if (!isStill() || (!this.isRunning && this.#sought && performance.now() < this.#sought.next)) return;
     try {
       const now = await this.#api.get<DryRun>("dry-run");
       if (!isStill()) return;
@@ -123,15 +130,28 @@ export class Review {
 
   #found(now: DryRun) {
     this.#unanswered.delete(now.id);
-    [this.dryRun, this.#isSought] = [now, false];
+    [this.dryRun, this.#sought] = [now, null];
     // It is known by now what came of it.
-    if (this.trouble?.isOfDryRun) this.trouble = null;
+    if (this.trouble?.isOfDryRun && this.trouble.mayBeDone) this.trouble = null;
   }
 
   #lost(by: string) {
-    if (this.isRunning) this.dryRun = { ...this.dryRun!, state: "ended", ended_by: by };
-    if (this.trouble?.isOfDryRun) this.trouble = this.#isSought ? { ...this.trouble, text: "not done: it has not begun", mayBeDone: false } : null;
-    this.#isSought = false;
+    const mayBeDone = this.trouble?.isOfDryRun && this.trouble.mayBeDone;
+    if (this.isRunning) {
+      this.dryRun = { ...this.dryRun!, state: "ended", ended_by: by };
+      if (mayBeDone) this.trouble = null;
+    } else if (this.#sought) this.#seekOn(this.#sought, mayBeDone === true);
+  }
+
+  /** The switch may still be at what it was asked for. */
+  #seekOn(sought: { until: number; pause: number }, mayBeDone: boolean) {
+    const now = performance.now();
+    if (now < sought.until) {
+      this.#sought = { until: sought.until, next: now + sought.pause, pause: Math.min(2 * sought.pause, SEEK_MS.pauseMax) };
+      return;
+    }
+    this.#sought = null;
+    if (mayBeDone) this.trouble = { ...this.trouble!, text: "nothing is seen of it: it has not begun", mayBeDone: false };
   }
 
   async stopDryRun() {
