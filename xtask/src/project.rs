@@ -60,10 +60,15 @@ pub(crate) fn succeed(command: &mut Command) -> Result<()> {
 
 /// Runs a command to its end and gives what it wrote on standard output and standard error.
 pub(crate) fn written(command: &mut Command) -> Result<String> {
+    written_with(command, &[0])
+}
+
+/// The same, where other statuses are answers, too.
+pub(crate) fn written_with(command: &mut Command, statuses: &[i32]) -> Result<String> {
     let output = command.output().because(|| format!("cannot run `{}`", shown(command)))?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
-    if output.status.success() {
+    if output.status.code().is_some_and(|code| statuses.contains(&code)) {
         Ok(text)
     } else {
         Err(Failure::new(format!("`{}`: {}\n{}", shown(command), output.status, text.trim_end())))
