@@ -214,7 +214,8 @@ impl Browser {
                 image.src = 'data:image/png;base64,' + data;
                 await image.decode();
                 const canvas = new OffscreenCanvas(Math.ceil(image.width / 4), Math.ceil(image.height / 4));
-                const context = canvas.getContext('2d');
+                // In memory: what another process draws may not be there yet where the machine is busy.
+                const context = canvas.getContext('2d', { willReadFrequently: true });
                 context.imageSmoothingQuality = 'high';
                 context.drawImage(image, 0, 0, canvas.width, canvas.height);
                 pixels.push([image.width, image.height, context.getImageData(0, 0, canvas.width, canvas.height).data]);
