@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-DlTzh3bh.js",
+        path: "assets/index-CmwEIeMY.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-DlTzh3bh.js"),
-        gzip: include_bytes!("assets/index-DlTzh3bh.js.gz"),
-        brotli: include_bytes!("assets/index-DlTzh3bh.js.br"),
+        plain: include_bytes!("assets/index-CmwEIeMY.js"),
+        gzip: include_bytes!("assets/index-CmwEIeMY.js.gz"),
+        brotli: include_bytes!("assets/index-CmwEIeMY.js.br"),
     },
     File {
-        path: "assets/page-C67L5Pkp.js",
+        path: "assets/page-PZT6xw9a.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-C67L5Pkp.js"),
-        gzip: include_bytes!("assets/page-C67L5Pkp.js.gz"),
-        brotli: include_bytes!("assets/page-C67L5Pkp.js.br"),
+        plain: include_bytes!("assets/page-PZT6xw9a.js"),
+        gzip: include_bytes!("assets/page-PZT6xw9a.js.gz"),
+        brotli: include_bytes!("assets/page-PZT6xw9a.js.br"),
     },
     File {
         path: "assets/style-ByCc8atQ.css",

@@ -207,10 +207,6 @@ export function whyNot(error: Error): string {
   return isUnknown ? `it is not known whether it was done: ${error.message}` : `not done: ${error.message}`;
 }
 
-/** What there is to say where something else is there by now. Whoever was not answered before may have put it there. */
-export const late = (mayBeDone: boolean, what: string) =>
-  mayBeDone ? `it may have been done: ${what}. Cancel, and look.` : `not done: ${what}. Cancel, look again, and do it anew.`;
-
 /** How long an answer may take. Changes of a large configuration are read and checked first, and rules are compared. */
 export const PATIENCE_MS = { GET: 5_000, change: 120_000 };
 
@@ -243,7 +239,7 @@ export class Api {
    * A change, under the version of what was looked at where the API wants one. A text is sent as it is, anything else as
    * JSON.
    */
-  async change<T>(method: Method, path: string, body?: unknown, version?: string | string[]): Promise<T> {
+  async change<T>(method: Method, path: string, body?: unknown, version?: string): Promise<T> {
     try {
       return await this.#ask<T>(method, path, PATIENCE_MS.change, body, version);
     } catch (error) {
@@ -263,10 +259,10 @@ export class Api {
     return this.#token === null ? {} : { Authorization: `Bearer ${this.#token}` };
   }
 
-  async #ask<T>(method: string, path: string, patienceMs: number, body?: unknown, version?: string | string[], over?: AbortSignal): Promise<T> {
+  async #ask<T>(method: string, path: string, patienceMs: number, body?: unknown, version?: string, over?: AbortSignal): Promise<T> {
     const headers = this.#credentials;
     if (body !== undefined) headers["Content-Type"] = typeof body === "string" ? "text/plain" : "application/json";
-    if (version !== undefined) headers["If-Match"] = named([version].flat());
+    if (version !== undefined) headers["If-Match"] = named([version]);
     const request: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
     if (body !== undefined) request.body = typeof body === "string" ? body : JSON.stringify(body);
     const patience = AbortSignal.timeout(patienceMs);

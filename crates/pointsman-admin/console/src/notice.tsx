@@ -1,6 +1,7 @@
 // What came of a change, and lines as the switch writes them.
 
-import { useEffect } from "preact/hooks";
+import { useCallback, useEffect, useRef } from "preact/hooks";
+import { type Refusal, whyNot } from "./api";
 
 /** How long it is told that something went well. */
 const GOOD_NEWS_MS = 8_000;
@@ -10,6 +11,23 @@ export interface Said {
   /** What the switch has to say of the configuration. */
   lines?: string;
   isBad: boolean;
+}
+
+/**
+ * Why what a dialog asks for was not done. `late` says what is otherwise by now where the switch refuses it for that (412): whoever
+ * was not answered before may have done it themselves.
+ */
+export function useWhyNot(late: string): (refusal: Refusal) => string {
+  const mayBeDone = useRef(false);
+  return useCallback(
+    (refusal) => {
+      const wasSent = mayBeDone.current;
+      mayBeDone.current ||= refusal.mayBeDone;
+      if (refusal.status !== 412) return whyNot(refusal);
+      return wasSent ? `it may have been done: ${late}. Cancel, and look.` : `not done: ${late}. Cancel, look again, and do it anew.`;
+    },
+    [late],
+  );
 }
 
 /** What came of the last change, where it moves nothing. Bad news stay until they are put away. */

@@ -1,10 +1,10 @@
 // Certificates: how long each is good for, who shows it, what is odd about it; and another one in its place.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { type Certificate, late, type Refusal, whyNot } from "../api";
+import type { Certificate, Refusal } from "../api";
 import { useEvery } from "../every";
 import type { Watching } from "../looks";
-import { Notice, type Said } from "../notice";
+import { Notice, type Said, useWhyNot } from "../notice";
 import { type Part, Parts } from "../parts";
 import { type Session, whatIsMissing } from "../session";
 
@@ -144,7 +144,7 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
   const field = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState("");
   const [isBusy, setBusy] = useState(false);
-  const mayBeDone = useRef(false);
+  const whyNot = useWhyNot("another certificate serves by now");
   useEffect(() => dialog.current?.showModal(), []);
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -159,8 +159,7 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
       dialog.current?.close();
       await done({ text, lines: replaced.text.trimEnd(), isBad: false });
     } catch (error) {
-      setSaid(saidOf(error as Refusal, mayBeDone.current));
-      mayBeDone.current ||= (error as Refusal).mayBeDone;
+      setSaid(whyNot(error as Refusal));
       refused(error as Error);
       setBusy(false);
     }
@@ -190,9 +189,4 @@ function ReplaceDialog({ session: { api, refused }, old, done, onDone }: Replace
       </form>
     </dialog>
   );
-}
-
-function saidOf(refusal: Refusal, mayBeDone: boolean): string {
-  if (refusal.status === 412) return late(mayBeDone, "another certificate serves by now");
-  return whyNot(refusal);
 }

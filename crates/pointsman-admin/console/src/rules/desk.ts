@@ -32,9 +32,8 @@ addEventListener("pagehide", () => desks.forEach(({ review }) => review?.leave()
 /** All of them: that of another listener, or of a page that is not shown, is somebody's, too. */
 attend((session) => desks.forEach((desk) => desk.attend(session)));
 
-/** Whether there is something of that listener that is not published. */
-export const isWritten = (listener: string) => desks.get(listener)?.isChanged ?? false;
-export const writtenDesks = () => [...desks.keys()].filter(isWritten);
+/** The listeners of which there is something that is not published. */
+export const written = () => [...desks.values()].filter(({ isChanged }) => isChanged).map(({ rules }) => rules.listener);
 
 /** The desk of a listener; null until its rules have come. */
 export function useDesk(session: Session, listener: string | null): { desk: Desk | null; trouble: string | null } {

@@ -1,8 +1,9 @@
 // Which rules have served since the start: who, when, why, what was otherwise, and the way back.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { late, PATIENCE_MS, type Refusal, whyNot } from "../api";
+import { PATIENCE_MS, type Refusal } from "../api";
 import { useEvery } from "../every";
+import { useWhyNot } from "../notice";
 import type { Compared, Published, Version } from "./calls";
 import type { Desk } from "./desk";
 import { Difference } from "./difference";
@@ -145,7 +146,7 @@ function RollBack({ desk, version, serves, onDone }: { desk: Desk; version: Vers
   const [why, setWhy] = useState("");
   const [said, setSaid] = useState("");
   const [isBusy, setBusy] = useState(false);
-  const mayBeDone = useRef(false);
+  const whyNot = useWhyNot("other rules serve by now than when you asked");
   useEffect(() => dialog.current?.showModal(), []);
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -161,9 +162,7 @@ function RollBack({ desk, version, serves, onDone }: { desk: Desk; version: Vers
       desk.say(`version ${version.n} serves again, as generation ${published.generation}`, published.text);
       await desk.notice(published.rules_version);
     } catch (error) {
-      const refusal = error as Refusal;
-      setSaid(refusal.status === 412 ? late(mayBeDone.current, "other rules serve by now than when you asked") : whyNot(refusal));
-      mayBeDone.current ||= refusal.mayBeDone;
+      setSaid(whyNot(error as Refusal));
       desk.session.refused(error as Error);
       setBusy(false);
     }

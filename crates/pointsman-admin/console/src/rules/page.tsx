@@ -7,7 +7,7 @@ import type { Watching } from "../looks";
 import { Notice } from "../notice";
 import type { Session } from "../session";
 import type { Plan } from "./calls";
-import { type Desk, isWritten, useDesk, writtenDesks } from "./desk";
+import { type Desk, useDesk, written } from "./desk";
 import { KEYS } from "./editor";
 import { Findings } from "./findings";
 import { History } from "./history";
@@ -23,8 +23,9 @@ export function RulesPage({ session, watching }: { session: Session; watching: W
   const { plan, trouble } = usePlan(session);
   const [listener, setListener] = useState(chosen);
   // What was written for rules that a reload has taken away is kept.
-  const known = plan?.listeners.filter(({ name, rules }) => rules !== null || isWritten(name)) ?? [];
-  const gone = writtenDesks().filter((name) => !plan?.listeners.some((listener) => listener.name === name));
+  const kept = written();
+  const known = plan?.listeners.filter(({ name, rules }) => rules !== null || kept.includes(name)) ?? [];
+  const gone = kept.filter((name) => !plan?.listeners.some((listener) => listener.name === name));
   const ruled = plan ? [...known, ...gone.map((name) => ({ name, protocol: "http", rules: null }))] : [];
   const shown = ruled.find(({ name }) => name === listener) ?? ruled[0];
   const { desk, trouble: deskTrouble } = useDesk(session, shown?.name ?? null);

@@ -1,8 +1,8 @@
 // What is asked before a server is added, changed or removed. The switch judges it, and the dialog stays until it has agreed.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { late, type Refusal, type Server, whyNot } from "../api";
-import { Lines } from "../notice";
+import type { Refusal, Server } from "../api";
+import { Lines, useWhyNot } from "../notice";
 import type { Change } from "./page";
 
 /** What is asked of somebody before it is done. */
@@ -25,7 +25,7 @@ export function ServerDialog({ draft, change, refused, onDone }: DialogOf) {
   const opener = useRef<Element | null>(null);
   const [said, setSaid] = useState<Said>({ text: "" });
   const [isBusy, setBusy] = useState(false);
-  const mayBeDone = useRef(false);
+  const whyNot = useWhyNot("the configuration has been changed meanwhile");
   useEffect(() => {
     opener.current = document.activeElement;
     dialog.current?.showModal();
@@ -37,8 +37,8 @@ export function ServerDialog({ draft, change, refused, onDone }: DialogOf) {
       await change(wanted);
       dialog.current?.close();
     } catch (error) {
-      setSaid(saidOf(error as Refusal, mayBeDone.current));
-      mayBeDone.current ||= (error as Refusal).mayBeDone;
+      const refusal = error as Refusal;
+      setSaid({ text: whyNot(refusal), lines: refusal.text.trimEnd() });
       refused(error as Error);
       setBusy(false);
     }
@@ -63,11 +63,6 @@ interface Said {
   text: string;
   /** What is wrong with the configuration. */
   lines?: string;
-}
-
-function saidOf(refusal: Refusal, mayBeDone: boolean): Said {
-  if (refusal.status === 412) return { text: late(mayBeDone, "the configuration has been changed meanwhile") };
-  return { text: whyNot(refusal), lines: refusal.text.trimEnd() };
 }
 
 interface FormOf {

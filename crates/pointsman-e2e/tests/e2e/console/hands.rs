@@ -5,10 +5,8 @@ use pointsman_e2e::{ADMIN_TOKEN, Origin, Setup, until};
 use super::rules::{
     EDITOR, IS_SERVED, POSTS, line_first, open, press_button, type_first, wait_until_looked_at, written,
 };
-use super::unsure::ask_by;
+use super::unsure::{IS_RUNNING, ask_by, begin_another, in_steps, wait_for_asks};
 use super::{Shop, click, sign_in, sign_in_well};
-
-const IS_RUNNING: &str = "document.querySelector('.dry-run')?.dataset.state === 'running'";
 
 /// Who signs out on another page leaves nothing for who signs in next to go on with; what they wrote is kept.
 #[test]
@@ -174,9 +172,7 @@ fn several_listeners_are_looked_at() {
 #[test]
 fn a_dry_run_is_known_by_its_id() {
     let shop = Shop::start();
-    let Some(mut browser) = open(&shop) else { return };
-    line_first(&mut browser, POSTS);
-    press_button(&mut browser, "Publish…");
+    let Some(mut browser) = in_steps(&shop) else { return };
     ask_by(
         &mut browser,
         "async (ask, path, options) => { if (window.isCut) throw new TypeError('away'); \
@@ -218,9 +214,7 @@ fn a_dry_run_is_known_by_its_id() {
 #[test]
 fn a_dry_run_that_is_in_the_way() {
     let shop = Shop::start();
-    let Some(mut browser) = open(&shop) else { return };
-    line_first(&mut browser, POSTS);
-    press_button(&mut browser, "Publish…");
+    let Some(mut browser) = in_steps(&shop) else { return };
     ask_by(
         &mut browser,
         "async (ask, path, options) => { if (window.isCut) throw new TypeError('away'); return ask(path, options); }",
@@ -233,7 +227,7 @@ fn a_dry_run_that_is_in_the_way() {
     browser.evaluate("window.isCut = false");
     let state = || shop.switch.admin_shows("/api/v1/dry-run")["state"].clone();
     until("its end", || (state() == "ended").then_some(()));
-    super::unsure::begin_another(&shop.switch, 2);
+    begin_another(&shop.switch, 2);
     press_button(&mut browser, "Publish…");
     press_button(&mut browser, "Dry-run");
     browser.wait_until("document.querySelector('.publish').textContent.includes('That of deploy goes on, of rules for shop')");
@@ -246,10 +240,7 @@ fn a_dry_run_that_is_in_the_way() {
     press_button(&mut browser, "Publish");
     let is_said = "document.querySelector('.publish .said').textContent.includes('has changed since')";
     browser.wait_until(is_said);
-    let looks =
-        "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/dry-run')).length";
-    browser.evaluate(&format!("window.before = {looks}"));
-    browser.wait_until(&format!("{looks} > window.before + 2"));
+    wait_for_asks(&mut browser, "/dry-run", 2);
     assert_eq!(browser.evaluate(is_said), true);
     // A browser notes each answer that is a refusal.
     let complaints = browser.complaints();

@@ -7,6 +7,23 @@ use super::rules::{
 };
 use super::{ENTER, Shop, click};
 
+/// The page with somebody who has written something and looks at what it changes.
+pub(super) fn in_steps(shop: &Shop) -> Option<Browser> {
+    let mut browser = open(shop)?;
+    line_first(&mut browser, POSTS);
+    press_button(&mut browser, "Publish…");
+    Some(browser)
+}
+
+/// The page has asked for something more than so many times more.
+pub(super) fn wait_for_asks(browser: &mut Browser, what: &str, times: u32) {
+    let asks = format!(
+        "performance.getEntriesByType('resource').filter(({{ name }}) => name.endsWith('{what}')).length"
+    );
+    browser.evaluate(&format!("window.before = {asks}"));
+    browser.wait_until(&format!("{asks} > window.before + {times}"));
+}
+
 /// From now on the page asks by `answer(ask, path, options)`.
 pub(super) fn ask_by(browser: &mut Browser, answer: &str) {
     browser.evaluate(&format!(
@@ -21,18 +38,16 @@ pub(super) fn begin_another(switch: &Switch, n: u32) {
     assert_eq!((answer.status(), &said["n"]), (200, &n.into()), "{said}");
 }
 
+pub(super) const IS_RUNNING: &str = "document.querySelector('.dry-run')?.dataset.state === 'running'";
 const DRY_RUN_SAYS: &str = "document.querySelector('.dry-run [role=status]')?.textContent ?? ''";
 
 /// A dry-run is gone with its switch; another one, which has its number again, is neither shown nor ended.
 #[test]
 fn dry_runs_of_another_process() {
     let mut shop = Shop::start();
-    let Some(mut browser) = open(&shop) else { return };
-    line_first(&mut browser, POSTS);
-    press_button(&mut browser, "Publish…");
+    let Some(mut browser) = in_steps(&shop) else { return };
     press_button(&mut browser, "Dry-run");
-    let is_running = "document.querySelector('.dry-run')?.dataset.state === 'running'";
-    browser.wait_until(is_running);
+    browser.wait_until(IS_RUNNING);
     ask_by(
         &mut browser,
         "(ask, path, options) => window.isAway && path.endsWith('/dry-run') ? Promise.reject(new TypeError('away')) : ask(path, options)",
@@ -41,7 +56,7 @@ fn dry_runs_of_another_process() {
     browser.evaluate("window.isAway = false");
     browser.wait_until(&format!("({DRY_RUN_SAYS}).includes('began anew')"));
     press_button(&mut browser, "Dry-run again");
-    browser.wait_until(is_running);
+    browser.wait_until(IS_RUNNING);
     browser.evaluate("window.isAway = true");
     shop.switch.upgrade();
     begin_another(&shop.switch, 1);
@@ -72,9 +87,7 @@ fn a_roll_back_is_of_the_rules_that_were_seen() {
 #[test]
 fn a_lost_answer_is_no_failure() {
     let shop = Shop::start();
-    let Some(mut browser) = open(&shop) else { return };
-    line_first(&mut browser, POSTS);
-    press_button(&mut browser, "Publish…");
+    let Some(mut browser) = in_steps(&shop) else { return };
     ask_by(
         &mut browser,
         "async (ask, path, options) => { const answer = await ask(path, options); \
@@ -96,9 +109,7 @@ fn a_lost_answer_is_no_failure() {
 #[test]
 fn an_answer_is_lost_late() {
     let shop = Shop::start();
-    let Some(mut browser) = open(&shop) else { return };
-    line_first(&mut browser, POSTS);
-    press_button(&mut browser, "Publish…");
+    let Some(mut browser) = in_steps(&shop) else { return };
     ask_by(
         &mut browser,
         "async (ask, path, options) => { const answer = await ask(path, options); \
@@ -108,10 +119,7 @@ fn an_answer_is_lost_late() {
     press_button(&mut browser, "Publish");
     browser.wait_until("!!window.lose");
     // It has been looked which rules serve.
-    let looks =
-        "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/plan')).length";
-    browser.evaluate(&format!("window.before = {looks}"));
-    browser.wait_until(&format!("{looks} > window.before + 1"));
+    wait_for_asks(&mut browser, "/plan", 1);
     assert_eq!(browser.evaluate("!!document.querySelector('.newer')"), false);
     browser.evaluate("window.lose(new TypeError('lost'))");
     browser.wait_until(&format!("!document.querySelector('.publish') && {IS_SERVED}"));
@@ -125,9 +133,7 @@ fn an_answer_is_lost_late() {
 fn a_lost_answer_is_remembered() {
     for press in ["Publish", "Back to the editor"] {
         let shop = Shop::start();
-        let Some(mut browser) = open(&shop) else { return };
-        line_first(&mut browser, POSTS);
-        press_button(&mut browser, "Publish…");
+        let Some(mut browser) = in_steps(&shop) else { return };
         ask_by(
             &mut browser,
             "async (ask, path, options) => { if (path.endsWith('/plan') && window.isAway) throw new TypeError('away'); \
