@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use pointsman_measure::Interval;
 use pointsman_measure::statistics::Estimate;
+use pointsman_measure::verdict::{Reason, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::agents::Agents;
@@ -48,8 +49,19 @@ impl Outcome {
             "agents": self.agents.iter().map(agent).collect::<Vec<_>>(),
             "lost_agents": self.lost.iter().map(lost).collect::<Vec<_>>(),
             "voids": voids,
+            "reasons": reasons(&self.verdict()),
         })
     }
+}
+
+/// What speaks against a verdict, by its measure.
+fn reasons(verdict: &Verdict) -> Vec<Value> {
+    let reason = |reason: &Reason| {
+        json!({
+            "measure": reason.measure.to_string(), "colour": reason.colour.to_string(), "text": reason.text,
+        })
+    };
+    verdict.reasons.iter().map(reason).collect()
 }
 
 /// What handshakes agreed on, and how often.

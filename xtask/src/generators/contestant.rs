@@ -28,9 +28,19 @@ pub(super) struct Contest {
     connections: u32,
     /// Whether each request has a connection of its own.
     is_fresh: bool,
+    /// Whether what the server answers a second is known beforehand, [`server::STEADY_PER_S`].
+    is_steady: bool,
     pub(super) contestants: &'static [Contestant],
-    /// Whom ours is measured by, and the most that it may cost beside it.
-    pub(super) bar: (Contestant, f64),
+    pub(super) bar: Bar,
+}
+
+/// What ours is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Bar {
+    /// It costs so many times as much as this one at most.
+    Cost(Contestant, f64),
+    /// Its rate is that of each of the others, to this share.
+    Rate(f64),
 }
 
 /// A generator.
@@ -42,6 +52,9 @@ pub(super) enum Contestant {
     STime,
 }
 
+/// How far apart rates may be that are the server's: generators begin and end each in its own way.
+const RATE_APART: f64 = 0.02;
+
 use Contestant::{H2load, Ours, STime, Wrk};
 
 pub(super) const CONTESTS: &[Contest] = &[
@@ -52,8 +65,9 @@ pub(super) const CONTESTS: &[Contest] = &[
         is_over_tls: false,
         connections: 64,
         is_fresh: false,
+        is_steady: false,
         contestants: &[Ours, Wrk, H2load],
-        bar: (H2load, 1.0),
+        bar: Bar::Cost(H2load, 1.0),
     },
     Contest {
         name: "keep-tls",
@@ -62,8 +76,9 @@ pub(super) const CONTESTS: &[Contest] = &[
         is_over_tls: true,
         connections: 64,
         is_fresh: false,
+        is_steady: false,
         contestants: &[Ours, Wrk, H2load],
-        bar: (H2load, 1.0),
+        bar: Bar::Cost(H2load, 1.0),
     },
     Contest {
         name: "handshake",
@@ -72,8 +87,31 @@ pub(super) const CONTESTS: &[Contest] = &[
         is_over_tls: true,
         connections: 1,
         is_fresh: true,
+        is_steady: false,
         contestants: &[Ours, STime, Wrk],
-        bar: (STime, 0.5),
+        bar: Bar::Cost(STime, 0.5),
+    },
+    Contest {
+        name: "rate",
+        what: "a server that answers 5,000 a second, HTTP/1.1 on 64 kept connections",
+        unit: "request",
+        is_over_tls: false,
+        connections: 64,
+        is_fresh: false,
+        is_steady: true,
+        contestants: &[Ours, Wrk, H2load],
+        bar: Bar::Rate(RATE_APART),
+    },
+    Contest {
+        name: "rate-tls",
+        what: "the same under TLS 1.3, AES-128-GCM",
+        unit: "request",
+        is_over_tls: true,
+        connections: 64,
+        is_fresh: false,
+        is_steady: true,
+        contestants: &[Ours, Wrk, H2load],
+        bar: Bar::Rate(RATE_APART),
     },
 ];
 
@@ -95,6 +133,10 @@ pub(super) struct Round {
     pub(super) errors: u64,
     /// User and system, in seconds.
     pub(super) cpu: [f64; 2],
+    /// Of ours: the colour of its verdict.
+    pub(super) colour: Option<String>,
+    /// Why it is no result, whatever others say of theirs: what disturbed ours, but for a core that was full.
+    pub(super) disturbed: Vec<String>,
 }
 
 impl Round {
@@ -113,7 +155,7 @@ impl Round {
     }
 
     pub(super) fn counts(&self) -> bool {
-        self.errors == 0 && self.requests > 0
+        self.errors == 0 && self.requests > 0 && self.disturbed.is_empty()
     }
 }
 
@@ -142,7 +184,7 @@ impl Contestant {
         self.words(&mut command, contest, server, binary, seconds)?;
         command.env("OPENSSL_CONF", &server.openssl_conf).stdin(Stdio::null());
         let before = children_cpu()?;
-        // Ours says by 1 that its core was full: here all have theirs full where the server's is not.
+        // Ours says by 1 that it is red: what its reasons are decides.
         let statuses: &[i32] = if matches!(self, Ours) { &[0, 1] } else { &[0] };
         let text = written_with(&mut command, statuses)?;
         let after = children_cpu()?;
@@ -155,7 +197,11 @@ impl Contestant {
         let unread = || Failure::new(format!("cannot read what {} says:\n{text}", self.name()));
         let LoadOutcome { requests, seconds, errors } = outcome.ok_or_else(unread)?;
         let cpu = [after[0] - before[0], after[1] - before[1]];
-        Ok(Round { contestant: self, number, requests, seconds, errors, cpu })
+        let (colour, disturbed) = match self {
+            Ours => verdict_of_ours(&text).ok_or_else(unread)?,
+            Wrk | H2load | STime => (None, Vec::new()),
+        };
+        Ok(Round { contestant: self, number, requests, seconds, errors, cpu, colour, disturbed })
     }
 
     fn words(
@@ -166,8 +212,8 @@ impl Contestant {
         binary: &Path,
         seconds: u32,
     ) -> Result<()> {
-        let (scheme, port) =
-            if contest.is_over_tls { ("https", server.tls_port) } else { ("http", server.plain_port) };
+        let ports = if contest.is_steady { &server.steady } else { &server.full };
+        let (scheme, port) = if contest.is_over_tls { ("https", ports.tls) } else { ("http", ports.plain) };
         let url = format!("{scheme}://127.0.0.1:{port}/");
         let (connections, time) = (contest.connections.to_string(), format!("{seconds}s"));
         // The server closes, as it does behind HTTP/1.0: our ports stay free.
@@ -220,6 +266,20 @@ fn of_ours(text: &str) -> Option<LoadOutcome> {
     })
 }
 
+/// Its colour, and what makes it red. That its core was full is none of that here: all have theirs full where the server's is not.
+fn verdict_of_ours(text: &str) -> Option<(Option<String>, Vec<String>)> {
+    let document: Value = serde_json::from_str(text.trim()).ok()?;
+    let run = &document["runs"][0];
+    let colour = run["verdict"]["colour"].as_str()?.to_owned();
+    let mut disturbed = Vec::new();
+    for reason in run["outcome"]["reasons"].as_array()? {
+        if reason["colour"] == "red" && reason["measure"] != "own CPU" {
+            disturbed.push(reason["text"].as_str()?.to_owned());
+        }
+    }
+    Some((Some(colour), disturbed))
+}
+
 /// `1234 connections in 5 real seconds, 300 bytes read per connection`. It counts whole seconds, and what it says of them
 /// may be one more than it was told.
 fn of_s_time(text: &str, seconds: u32) -> Option<LoadOutcome> {
@@ -258,6 +318,21 @@ mod tests {
                      "requests": {"answered": 10, "failed": 1, "unsent": 2}}}]}"#;
         assert_eq!(of_ours(text), Some(LoadOutcome { requests: 10, seconds: 2.0, errors: 3 }));
         assert_eq!(of_ours("{}"), None);
+        let reason = |measure: &str, colour: &str| {
+            format!(r#"{{"measure": "{measure}", "colour": "{colour}", "text": "t"}}"#)
+        };
+        for (reasons, disturbed) in [
+            (String::new(), &[][..]),
+            (reason("own CPU", "red"), &[]),
+            (reason("steal time", "amber"), &[]),
+            (format!("{}, {}", reason("own CPU", "red"), reason("steal time", "red")), &["t".to_owned()]),
+        ] {
+            let text = format!(
+                r#"{{"runs": [{{"verdict": {{"colour": "red"}}, "outcome": {{"reasons": [{reasons}]}}}}]}}"#
+            );
+            assert_eq!(verdict_of_ours(&text), Some((Some("red".to_owned()), disturbed.to_vec())), "{text}");
+        }
+        assert_eq!(verdict_of_ours("{}"), None);
     }
 
     #[test]

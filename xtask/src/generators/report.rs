@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::contestant::{Contest, Contestant, Round};
+use super::contestant::{Bar, Contest, Contestant, Round};
 use super::{LOAD_CORE, Options, SERVER_CORE};
 use crate::failure::Because;
 use crate::peers::{Machine, Spread};
@@ -36,10 +36,23 @@ impl Result {
         self.rounds.iter().map(|round| round.errors).sum()
     }
 
-    /// Whether ours cost more than it may, or nobody knows.
+    /// Rounds of ours that were disturbed.
+    pub(super) fn disturbed(&self) -> usize {
+        self.rounds.iter().filter(|round| !round.disturbed.is_empty()).count()
+    }
+
+    /// Whether ours cost more than it may, or has another rate, or nobody knows.
     pub(super) fn is_missed(&self) -> bool {
-        let (peer, most) = self.contest.bar;
-        self.line(peer).and_then(|line| line.cost).is_none_or(|cost| cost.median > most)
+        match self.contest.bar {
+            Bar::Cost(peer, most) => {
+                self.line(peer).and_then(|line| line.cost).is_none_or(|cost| cost.median > most)
+            }
+            Bar::Rate(apart) => {
+                let others = self.contest.contestants.iter().filter(|peer| **peer != Contestant::Ours);
+                let mut paces = others.map(|peer| self.line(*peer).and_then(|line| line.pace));
+                !paces.all(|pace| pace.is_some_and(|pace| (pace.median - 1.0).abs() <= apart))
+            }
+        }
     }
 
     fn good(&self, contestant: Contestant) -> impl Iterator<Item = &Round> {
@@ -71,7 +84,12 @@ impl Result {
     }
 
     fn json(&self) -> Value {
-        let (peer, most) = self.contest.bar;
+        let bar = match self.contest.bar {
+            Bar::Cost(peer, most) => {
+                json!({"beside": peer.name(), "at_most": most, "missed": self.is_missed()})
+            }
+            Bar::Rate(apart) => json!({"rates_apart_at_most": apart, "missed": self.is_missed()}),
+        };
         let lines: Vec<Value> = self
             .lines()
             .iter()
@@ -91,13 +109,13 @@ impl Result {
                 json!({
                     "generator": round.contestant.name(), "round": round.number, "requests": round.requests,
                     "seconds": round.seconds, "errors": round.errors, "user_seconds": round.cpu[0],
-                    "system_seconds": round.cpu[1],
+                    "system_seconds": round.cpu[1], "colour": round.colour, "disturbed": round.disturbed,
                 })
             })
             .collect();
         json!({
             "contest": self.contest.name, "what": self.contest.what, "unit": self.contest.unit,
-            "bar": {"beside": peer.name(), "at_most": most, "missed": self.is_missed()},
+            "bar": bar,
             "generators": lines, "rounds": rounds,
         })
     }
@@ -141,9 +159,14 @@ fn table(result: &Result) -> String {
             times(line.pace),
         );
     }
-    let (peer, most) = contest.bar;
+    if let n @ 1.. = result.disturbed() {
+        text += &format!("  {n} of ours were disturbed, and do not count\n");
+    }
     let verdict = if result.is_missed() { "MISSED" } else { "met" };
-    text + &format!("  bar: ours costs at most {most} x {}: {verdict}\n", peer.name())
+    text + &match contest.bar {
+        Bar::Cost(peer, most) => format!("  bar: ours costs at most {most} x {}: {verdict}\n", peer.name()),
+        Bar::Rate(apart) => format!("  bar: all rates are ours, to {} %: {verdict}\n", apart * 100.0),
+    }
 }
 
 /// Writes all of it.
@@ -169,7 +192,8 @@ mod tests {
     use super::*;
 
     fn round(contestant: Contestant, number: usize, requests: u64, cpu: f64) -> Round {
-        Round { contestant, number, requests, seconds: 1.0, errors: 0, cpu: [cpu, 0.0] }
+        let (colour, disturbed) = (None, Vec::new());
+        Round { contestant, number, requests, seconds: 1.0, errors: 0, cpu: [cpu, 0.0], colour, disturbed }
     }
 
     #[test]
@@ -191,9 +215,30 @@ mod tests {
         rounds[2].cpu = [0.6, 0.0];
         let result = Result::of(contest, rounds.clone());
         assert!(result.is_missed() && table(&result).contains("MISSED"));
+        rounds[0].disturbed = vec!["it was".to_owned()];
+        let result = Result::of(contest, rounds.clone());
+        assert_eq!((result.disturbed(), result.good(Contestant::Ours).count()), (1, 1));
         rounds.iter_mut().for_each(|round| round.errors = 1);
         let result = Result::of(contest, rounds);
         assert!(result.is_missed() && result.lines().is_empty(), "a round with errors does not count");
         assert_eq!(result.errors(), 4);
+    }
+
+    #[test]
+    fn rates_of_a_steady_server_are_those_of_all_generators() {
+        let contest = Contest::named("rate").expect("there");
+        let all = |wrk: u64, h2load: u64| {
+            let rounds = vec![
+                round(Contestant::Ours, 0, 5_000, 0.1),
+                round(Contestant::Wrk, 0, wrk, 0.1),
+                round(Contestant::H2load, 0, h2load, 0.1),
+            ];
+            Result::of(contest, rounds).is_missed()
+        };
+        assert!(!all(5_050, 4_950) && all(5_200, 5_000) && all(5_000, 4_800));
+        assert!(
+            Result::of(contest, vec![round(Contestant::Ours, 0, 5_000, 0.1)]).is_missed(),
+            "of nobody else"
+        );
     }
 }

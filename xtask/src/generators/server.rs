@@ -37,10 +37,20 @@ impl ServerKind {
     }
 }
 
-/// A server with and without TLS. It ends when it is dropped.
+/// What the steady server answers a second: far less than it could, so that its rate is known.
+pub(super) const STEADY_PER_S: u32 = 5_000;
+
+/// Where a server listens.
+pub(super) struct Ports {
+    pub(super) plain: u16,
+    pub(super) tls: u16,
+}
+
+/// A server that answers as much as it can, and one that does [so much](STEADY_PER_S) a second, each with and without TLS. They
+/// end when this is dropped.
 pub(super) struct Server {
-    pub(super) plain_port: u16,
-    pub(super) tls_port: u16,
+    pub(super) full: Ports,
+    pub(super) steady: Ports,
     /// What wrk's library is to offer.
     pub(super) openssl_conf: PathBuf,
     _children: Vec<Child>,
@@ -52,15 +62,18 @@ impl Server {
         let conf = "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = client\n[client]\n\
                     MinProtocol = TLSv1.3\nCiphersuites = TLS_AES_128_GCM_SHA256\nGroups = X25519\n";
         let openssl_conf = save(folder, "openssl.cnf", conf)?;
-        let (plain_port, tls_port, children) = match kind {
+        let (full, mut children) = match kind {
             ServerKind::Nginx => nginx(folder)?,
-            ServerKind::Null => null(binary, folder)?,
+            ServerKind::Null => null(binary, folder, "null", &[])?,
         };
-        Ok(Self { plain_port, tls_port, openssl_conf, _children: children })
+        let capacity = STEADY_PER_S.to_string();
+        let (steady, others) = null(binary, folder, "steady", &["--capacity", &capacity])?;
+        children.extend(others);
+        Ok(Self { full, steady, openssl_conf, _children: children })
     }
 }
 
-fn nginx(folder: &Path) -> Result<(u16, u16, Vec<Child>)> {
+fn nginx(folder: &Path) -> Result<(Ports, Vec<Child>)> {
     let pair = Authority::new("generators").server(&["localhost"]);
     let certificate = save(folder, "server.crt", &pair.certificate)?;
     let key = save(folder, "server.key", &pair.key)?;
@@ -72,7 +85,7 @@ fn nginx(folder: &Path) -> Result<(u16, u16, Vec<Child>)> {
     let mut child = Child::start("nginx", Place::on(&[SERVER_CORE]), &located("nginx")?, &arguments, &log)?;
     child.wait_for_port(plain)?;
     child.wait_for_port(tls)?;
-    Ok((plain, tls, vec![child]))
+    Ok((Ports { plain, tls }, vec![child]))
 }
 
 /// One process, no log, no resumption, and an answer that is nothing but written.
@@ -99,11 +112,11 @@ pub(crate) fn configuration(
 }
 
 /// Two of them: each speaks one thing.
-fn null(binary: &Path, folder: &Path) -> Result<(u16, u16, Vec<Child>)> {
-    let start = |name: &str, words: &[&str]| {
+fn null(binary: &Path, folder: &Path, name: &str, words: &[&str]) -> Result<(Ports, Vec<Child>)> {
+    let start = |name: &str, own: &[&str]| {
         let bytes = CONTENT_BYTES.to_string();
         let usual = ["bench", "null", "--listen", "127.0.0.1:0", "--body-bytes", &bytes];
-        let arguments: Vec<OsString> = usual.iter().chain(words).map(OsString::from).collect();
+        let arguments: Vec<OsString> = usual.iter().chain(words).chain(own).map(OsString::from).collect();
         let log = folder.join(format!("{name}.log"));
         let mut child = Child::start(name, Place::on(&[SERVER_CORE]), binary, &arguments, &log)?;
         let port = child.wait_for_log(|text| {
@@ -112,9 +125,9 @@ fn null(binary: &Path, folder: &Path) -> Result<(u16, u16, Vec<Child>)> {
         })?;
         Ok::<_, Failure>((port, child))
     };
-    let (plain, first) = start("null", &[])?;
-    let (tls, second) = start("null-tls", &["--tls", "--no-resumption"])?;
-    Ok((plain, tls, vec![first, second]))
+    let (plain, first) = start(name, &[])?;
+    let (tls, second) = start(&format!("{name}-tls"), &["--tls", "--no-resumption"])?;
+    Ok((Ports { plain, tls }, vec![first, second]))
 }
 
 fn save(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {

@@ -20,7 +20,7 @@ const WARM_UP_SHARE: f64 = 0.25;
 /// How near a good and a bad load come.
 const WIDTH_PERCENT: u32 = 6;
 /// So many times a trial of handshakes a search may last: it has some 80 trials, and there is more to one than what is measured.
-const TRIALS_MAX: u32 = 180;
+const TRIALS_MAX: u32 = 300;
 
 /// What connections are like.
 #[derive(Debug)]
