@@ -93,10 +93,28 @@ pub struct Found {
     pub seconds: f64,
     /// How much of that it waited for others of the host to be quiet.
     pub waited_seconds: f64,
-    /// Of which phase the trial was that would have been the next when the time was up; `None`: the search came to its end.
-    pub cut_in: Option<Phase>,
+    /// What cut it short; `None`: the search came to its end, or somebody wanted no more of it.
+    pub cut: Option<Cut>,
     /// Whether somebody wanted no more of it before that: trials that had ended by then count.
     pub was_interrupted: bool,
+}
+
+/// Why a search is not at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// What there was no more of.
+    pub by: CutBy,
+    /// Of which phase the trial was that would have been the next.
+    pub phase: Phase,
+}
+
+/// What there was no more of for a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutBy {
+    /// Its time, [`Find::within`].
+    Time,
+    /// Its trials, [`Goal::trials_max`].
+    Trials,
 }
 
 /// How a search ended.
@@ -129,9 +147,7 @@ impl Found {
         let counted =
             self.trials.iter().map(|tried| tried.verdict.colour).filter(|colour| *colour != Colour::Red);
         match self.ending {
-            Ending::Found(_) => {
-                counted.chain(self.cut_in.map(|_| Colour::Amber)).max().unwrap_or(Colour::Red)
-            }
+            Ending::Found(_) => counted.chain(self.cut.map(|_| Colour::Amber)).max().unwrap_or(Colour::Red),
             Ending::None(_) | Ending::Void { .. } => Colour::Red,
         }
     }
@@ -143,7 +159,7 @@ impl Found {
             Ending::Void { rate_per_s, voids } => {
                 voids.iter().map(|void| format!("void at {rate_per_s:.1}/s: {}", void.sentence)).collect()
             }
-            Ending::Found(_) => self.cut_in.map(cut_short).into_iter().collect(),
+            Ending::Found(_) => self.cut.map(Cut::told).into_iter().collect(),
         }
         .into_iter()
         .chain(reasons(self.trials.iter().map(|tried| &tried.verdict)))
@@ -156,7 +172,7 @@ impl Found {
             NoResult::OutOfTrials if self.was_interrupted => {
                 "there were too few trials by then to find a boundary".to_owned()
             }
-            NoResult::OutOfTrials if self.cut_in.is_some() => {
+            NoResult::OutOfTrials if self.cut.is_some_and(|cut| cut.by == CutBy::Time) => {
                 "the time was up before a boundary was found".to_owned()
             }
             _ => why.to_string(),
@@ -164,16 +180,25 @@ impl Found {
     }
 }
 
-/// What is not there of a search whose time was up when a trial of this phase was the next.
-fn cut_short(phase: Phase) -> String {
-    const ALL: [Phase; 6] =
-        [Phase::Ramp, Phase::Bisection, Phase::Confirmation, Phase::Sweep, Phase::Zoom, Phase::Peak];
-    let left: Vec<String> =
-        ALL.into_iter().skip_while(|other| *other != phase).map(|phase| phase.to_string()).collect();
-    format!(
-        "the time was up before the search was at its end: no more trials of {} were run",
-        left.join(", ")
-    )
+impl Cut {
+    /// Where the time is up there are no trials either.
+    fn of(by_time: Option<Phase>, by_trials: Option<Phase>) -> Option<Cut> {
+        let by = |by| move |phase| Cut { by, phase };
+        by_time.map(by(CutBy::Time)).or(by_trials.map(by(CutBy::Trials)))
+    }
+
+    /// What is not there of the search.
+    fn told(self) -> String {
+        const ALL: [Phase; 6] =
+            [Phase::Ramp, Phase::Bisection, Phase::Confirmation, Phase::Sweep, Phase::Zoom, Phase::Peak];
+        let left: Vec<String> =
+            ALL.into_iter().skip_while(|other| *other != self.phase).map(|phase| phase.to_string()).collect();
+        let why = match self.by {
+            CutBy::Time => "the time was up",
+            CutBy::Trials => "the trials were used up",
+        };
+        format!("{why} before the search was at its end: no more trials of {} were run", left.join(", "))
+    }
 }
 
 /// The reasons of many verdicts, the most frequent measure first: how often, and the first of its sentences.
@@ -262,6 +287,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
             waited += wait_for_quiet(asked.left(began).min(QUIET_WITHIN), interrupt);
         }
     };
+    let used_up_in = search.used_up_in().filter(|_| !was_interrupted);
     Ok(Found {
         asked: asked.clone(),
         counted,
@@ -273,7 +299,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         began_unix_s,
         seconds: began.elapsed().as_secs_f64(),
         waited_seconds: waited.as_secs_f64(),
-        cut_in,
+        cut: Cut::of(cut_in, used_up_in),
         was_interrupted,
     })
 }

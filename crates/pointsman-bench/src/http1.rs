@@ -96,6 +96,8 @@ impl Http1 {
             let Answered { status, bytes: answer_bytes, .. } = answered;
             let ended = self.jobs.pop_front().map(|job| Job { is_kept: false, answer_bytes, ..job });
             turn.done.extend(ended.map(|job| (job, status)));
+            // An answer that goes on to the end is the last: none could follow.
+            self.has_had_last = true;
         }
     }
 
@@ -133,19 +135,28 @@ mod tests {
     use crate::request::Requests;
     use crate::{Body, Load, Plan, Target, Url};
 
+    fn turn() -> Turn {
+        let url = Url::parse("http://127.0.0.1:9/").expect("a URL");
+        let target = Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
+        let plan = Plan::new(vec![target], Load::Closed { clients: 1 });
+        Turn::new(Arc::new(Requests::new(&plan).expect("good")), fastrand::Rng::with_seed(1))
+    }
+
+    /// A pipeline of three requests.
+    fn piped(turn: &mut Turn) -> Http1 {
+        let mut http1 = Http1::default();
+        (0..3).for_each(|_| http1.ask(Job::new(0)));
+        http1.write(1, turn);
+        http1
+    }
+
     /// A pipeline of three is answered so, in pieces of every size: as many answers are right, as many are malformed, the
     /// rest is left, and whether what comes may stand there.
     #[track_caller]
     fn check(came: &str, (right, malformed): (usize, usize), is_good: bool) {
-        let url = Url::parse("http://127.0.0.1:9/").expect("a URL");
-        let target = Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
-        let plan = Plan::new(vec![target], Load::Closed { clients: 1 });
-        let requests = Arc::new(Requests::new(&plan).expect("good"));
         for size in 1..=came.len() {
-            let mut turn = Turn::new(requests.clone(), fastrand::Rng::with_seed(1));
-            let mut http1 = Http1::default();
-            (0..3).for_each(|_| http1.ask(Job::new(0)));
-            http1.write(1, &mut turn);
+            let mut turn = turn();
+            let mut http1 = piped(&mut turn);
             let mut pieces = came.as_bytes().chunks(size);
             let fed = pieces.try_for_each(|piece| http1.feed(piece, 2, &mut turn));
             assert_eq!(fed.is_ok(), is_good, "{came} in pieces of {size}");
@@ -180,6 +191,26 @@ mod tests {
             (format!("{more}{to_its_end}{last}"), (1, 0), true),
         ] {
             check(&came, expected, is_good);
+        }
+    }
+
+    /// What stands in a pipeline behind an answer that goes on to the end of its connection is left to another one; behind an
+    /// end without such an answer it is not.
+    #[test]
+    fn an_answer_to_the_end_of_its_connection_is_the_last() {
+        for (came, right, is_left) in [
+            ("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok", 1, true),
+            ("HTTP/1.0 200 OK\r\n\r\nok", 1, true),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 1, false),
+            ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\nok", 0, false),
+            ("HTTP/1.1 200 OK\r\n", 0, false),
+        ] {
+            let mut turn = turn();
+            let mut http1 = piped(&mut turn);
+            http1.feed(came.as_bytes(), 2, &mut turn).expect("so far it is good");
+            http1.end(&mut turn);
+            assert_eq!((turn.done.len(), http1.has_had_last()), (right, is_left), "{came}");
+            assert_eq!((http1.goes_on(), http1.len()), (false, 3 - right), "{came}");
         }
     }
 }

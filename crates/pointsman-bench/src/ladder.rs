@@ -80,8 +80,10 @@ pub struct Top {
     pub not_in_control: Option<u32>,
     /// What one client less than those reaches.
     pub fewer: Option<FewerClients>,
-    /// The smallest number of clients that reaches the same.
+    /// The smallest number of clients that reaches the same; `None`: there may be a smaller one than `enough`.
     pub smallest: Option<u32>,
+    /// The least number of clients that is known to reach the same.
+    pub enough: Option<u32>,
     /// How throughput grows with clients.
     pub law: Option<Scalability>,
     /// Why none of it counts.
@@ -118,7 +120,7 @@ impl Top {
         }
         let counted = self.trials.iter().filter(|trial| trial.counts()).map(|trial| trial.verdict.colour);
         let bounded = self.not_in_control.map(|_| Colour::Amber);
-        let open = self.open_question().map(|(colour, _)| colour);
+        let open = self.open_question().map(|(colour, _)| colour).or(self.unclear().map(|_| Colour::Amber));
         let bounded = bounded.or(self.not_run.as_ref().map(|_| Colour::Amber));
         let bounded = bounded.or(self.was_cut_short.then_some(Colour::Amber));
         counted.chain([self.of_clients().colour]).chain(bounded).chain(open).max().unwrap_or(Colour::Red)
@@ -153,6 +155,7 @@ impl Top {
             .chain(bound)
             .chain(of_clients)
             .chain(self.open_question().map(|(_, sentence)| sentence))
+            .chain(self.unclear())
             .chain(reasons(self.trials.iter().map(|trial| &trial.verdict)))
             .collect()
     }
@@ -161,6 +164,13 @@ impl Top {
     fn of_clients(&self) -> Verdict {
         let fewer_clients = self.fewer.filter(|_| self.takes_all());
         verdict(&SelfMeasures { fewer_clients, ..SelfMeasures::default() })
+    }
+
+    /// Where it is not known whether fewer clients would reach as much; with all of them that is [told](Self::of_clients) already.
+    fn unclear(&self) -> Option<String> {
+        let enough =
+            self.enough.filter(|enough| self.smallest.is_none() && *enough < self.asked.clients_max)?;
+        Some(format!("whether {} clients reach as much as {enough} is not known", enough - 1))
     }
 
     fn takes_all(&self) -> bool {
@@ -208,6 +218,7 @@ pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault
         not_in_control: None,
         fewer: None,
         smallest: None,
+        enough: None,
         law: None,
         voids: Vec::new(),
         negotiated: Vec::new(),
@@ -278,7 +289,8 @@ impl Climber<'_> {
                 top.fewer = compared;
             }
         }
-        top.smallest = top.peak.map(|_| smallest.smallest());
+        top.enough = top.peak.map(|_| smallest.smallest());
+        top.smallest = top.enough.filter(|_| smallest.is_known());
         Ok(())
     }
 
@@ -331,16 +343,19 @@ impl Climber<'_> {
 fn means(trials: &[Climbed]) -> Vec<(f64, f64)> {
     by_clients(trials)
         .into_iter()
+        .filter(|(_, rates)| !rates.is_empty())
         .map(|(clients, rates)| (f64::from(clients), rates.iter().sum::<f64>() / rates.len() as f64))
         .collect()
 }
 
-/// The rates of the trials that count, by number of clients in ascending order.
+/// The rates of the trials that count, by number of clients in ascending order; of none where no trial counts.
 fn by_clients(trials: &[Climbed]) -> Vec<(u32, Vec<f64>)> {
-    let mut counted: Vec<&Climbed> = trials.iter().filter(|trial| trial.counts()).collect();
-    counted.sort_by_key(|trial| trial.clients);
-    let groups = counted.chunk_by(|left, right| left.clients == right.clients);
-    groups.map(|group| (group[0].clients, group.iter().map(|trial| trial.rate).collect())).collect()
+    let mut all: Vec<&Climbed> = trials.iter().collect();
+    all.sort_by_key(|trial| trial.clients);
+    let rates =
+        |group: &[&Climbed]| group.iter().filter(|trial| trial.counts()).map(|trial| trial.rate).collect();
+    let groups = all.chunk_by(|left, right| left.clients == right.clients);
+    groups.map(|group| (group[0].clients, rates(group))).collect()
 }
 
 /// 1, 2, 4, 8 and so on, and the greatest.
@@ -389,6 +404,7 @@ mod tests {
             not_in_control: None,
             fewer: None,
             smallest: Some(peak),
+            enough: Some(peak),
             law: None,
             voids: Vec::new(),
             negotiated: Vec::new(),
@@ -405,14 +421,18 @@ mod tests {
     fn throughput_is_known_where_there_was_more_than_one_trial_and_to_an_answer_of_them() {
         use pointsman_measure::chart::Content;
         let trials = [(1, 100.0), (2, 150.0), (4, 200.0), (1, 100.0), (4, 200.0)];
-        let trials = trials.map(|(clients, rate)| climbed_to(clients, rate)).to_vec();
+        let mut trials = trials.map(|(clients, rate)| climbed_to(clients, rate)).to_vec();
+        let void = Void::not_run(&Fault::new("nobody is there"));
+        trials.push(Climbed { voids: vec![void], ..climbed_to(3, 10.0) });
         let report = Top { trials, ..top(4, 8) }.report("it");
         let Content::Lines(lines) = &report.charts[0].content else { panic!("lines") };
         assert_eq!(lines[0].points, [(1.0, 100.0), (2.0, 150.0), (4.0, 200.0)]);
-        let [one, two, four] = lines[0].band[..] else { panic!("{:?}", lines[0].band) };
+        let [one, two, three, four] = lines[0].band[..] else { panic!("{:?}", lines[0].band) };
         // Trials of ten seconds.
         assert_eq!((one, four), ((1.0, 99.9, 100.1), (4.0, 199.9, 200.1)));
-        assert!(two.0 == 2.0 && two.1.is_nan() && two.2.is_nan(), "{two:?}");
+        for (clients, (at, low, high)) in [(2.0, two), (3.0, three)] {
+            assert!(at == clients && low.is_nan() && high.is_nan(), "{clients}: {low} to {high}");
+        }
     }
 
     #[test]
@@ -425,7 +445,7 @@ mod tests {
             let top = top(peak, clients_max);
             assert_eq!((top.colour(), top.reasons().concat().as_str()), (colour, said));
         }
-        let cut_short = Top { was_cut_short: true, smallest: None, ..top(4, 8) };
+        let cut_short = Top { was_cut_short: true, smallest: None, enough: None, ..top(4, 8) };
         assert_eq!(
             (cut_short.colour(), cut_short.reasons()),
             (
@@ -433,6 +453,13 @@ mod tests {
                 vec!["the time was up before it was known how few clients reach as much".to_owned()]
             )
         );
+        let unclear = Top { smallest: None, ..top(4, 8) };
+        assert_eq!(
+            (unclear.colour(), unclear.reasons()),
+            (Colour::Amber, vec!["whether 3 clients reach as much as 4 is not known".to_owned()])
+        );
+        let json = unclear.json();
+        assert!(json["smallest_clients"].is_null() && json["enough_clients"] == 4, "{json}");
         let mut ended = Top { not_run: Some("nobody is there".to_owned()), ..top(4, 8) };
         assert_eq!(
             (ended.colour(), ended.reasons()),

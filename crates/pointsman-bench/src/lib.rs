@@ -71,7 +71,7 @@ pub use ceiling::{Ceiling, ceiling, ceiling_of};
 pub use classes::{Class, ClassBatch, ClassRecord};
 pub use compare::{Bout, Compare, Compared, Fought, Quantity, Weighed, contest};
 pub use fault::Fault;
-pub use find::{Counted, Ending, Find, Found, Sight, Tried, find, verdict_of_trial};
+pub use find::{Counted, Cut, CutBy, Ending, Find, Found, Sight, Tried, find, verdict_of_trial};
 pub use gaps::Gaps;
 pub use http2::frames::Broken;
 pub use http2::hpack::Decoder as FieldBlocks;

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::Place;
 
+/// No trial gives so many.
+const A_TRIALS: u64 = 1 << 40;
+
 /// How many numbers have been given to requests. Clones of a plan go on with them: the trials of a run are such.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "u64", into = "u64")]
@@ -35,6 +38,11 @@ impl Numbers {
         self.0.fetch_max(last.min(u64::MAX / 2), Ordering::Relaxed);
     }
 
+    /// A trial has given nobody knows how many, since who gave them has not said.
+    pub(crate) fn lost_count(&self) {
+        self.gave(self.given() + A_TRIALS);
+    }
+
     /// So many for each of the machines that carry a plan out together, and those of one of them. The machines take turns.
     pub(crate) fn take(&self, count: usize, place: Place) -> impl Iterator<Item = u64> + use<> {
         let (count, of) = (count as u64, place.of as u64);
@@ -51,6 +59,17 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_not_said_how_many_it_gave_gave_less_than_that() {
+        let numbers = Numbers::default();
+        numbers.gave(3);
+        numbers.lost_count();
+        assert_eq!(numbers.take(1, Place::ALONE).collect::<Vec<_>>(), [A_TRIALS + 4]);
+        numbers.gave(u64::MAX);
+        numbers.lost_count();
+        assert_eq!(numbers.given(), u64::MAX / 2);
+    }
 
     #[test]
     fn machines_take_turns_and_clones_go_on() {

@@ -53,9 +53,16 @@ fn rates(outcome: &Outcome, of: fn(&Batch) -> u64) -> Vec<f64> {
 /// From where to where what was answered a second is, where that is known. However even it was, one answer more or less is
 /// chance.
 fn answered_bounds(outcome: &Outcome) -> Option<(f64, f64)> {
-    let found = batch_means(&rates(outcome, |batch| batch.completed))?.mean;
     let one = 1.0 / outcome.seconds;
-    Some(((found.low - one).max(0.0), found.high + one))
+    let (low, high) = bounds_around(outcome.rate(), &rates(outcome, |batch| batch.completed))?;
+    Some(((low - one).max(0.0), high + one))
+}
+
+/// From where to where a mean over time is, where that is known. What fills no batch is in the mean, and not in those of the
+/// batches.
+fn bounds_around(mean: f64, series: &[f64]) -> Option<(f64, f64)> {
+    let found = batch_means(series)?.mean;
+    Some((found.low.min(mean).max(0.0), found.high.max(mean)))
 }
 
 fn answer(outcome: &Outcome) -> String {
@@ -111,7 +118,7 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
         interval: None,
     };
     let over_time = |name: &str, unit: &str, value: f64, series: &[f64]| Figure {
-        interval: batch_means(series).map(|means| (means.mean.low.max(0.0), means.mean.high)),
+        interval: bounds_around(value, series),
         ..plain(name, unit, value)
     };
     let due = record.due.max(1) as f64;
@@ -183,6 +190,15 @@ fn quantile_of(times: &Histogram<u64>, quantile: f64, together: f64) -> Option<I
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mean_is_within_its_bounds_whatever_fills_no_batch() {
+        let mut even = vec![0.0];
+        even.extend([100.0; 40]);
+        let mean = even.iter().sum::<f64>() / 41.0;
+        assert_eq!(bounds_around(mean, &even), Some((mean, 100.0)));
+        assert_eq!(bounds_around(1.0, &[1.0; 19]), None);
+    }
 
     #[test]
     fn a_quantile_has_an_interval_that_is_wider_where_requests_hang_together() {

@@ -9,6 +9,7 @@ use pointsman_bench::{
     Arrivals, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Script, Think, Url, run,
 };
 use pointsman_e2e::Authority;
+use pointsman_measure::chart::Content;
 
 /// What the server was asked: by which connection, what, and with which cookies.
 type Asked = (usize, String, String);
@@ -84,6 +85,14 @@ fn outcome(plan: &Plan) -> Outcome {
     outcome
 }
 
+/// What the chart of throughput says is demanded.
+fn demanded(outcome: &Outcome) -> Vec<(f64, f64)> {
+    let charts = outcome.report("it").charts;
+    let throughput = charts.into_iter().find(|chart| chart.id == "throughput").expect("a chart");
+    let Content::Lines(lines) = throughput.content else { panic!("lines") };
+    lines.into_iter().find(|line| line.name == "demanded").expect("of an open loop").points
+}
+
 #[test]
 fn each_user_is_somebody_else_and_keeps_its_cookies() {
     let open = Load::Open { rate: 40.0, arrivals: Arrivals::Uniform };
@@ -111,6 +120,10 @@ fn each_user_is_somebody_else_and_keeps_its_cookies() {
         }
         let begun = all.iter().filter(|(_, path, _)| path == "/").count() as u64;
         assert!(begun >= record.ended, "{begun}");
+        if let Load::Open { .. } = load {
+            assert_eq!(demanded(&outcome), [(0.0, outcome.demanded()), (1.0, outcome.demanded())]);
+            assert!(outcome.demanded() > 60.0, "requests, and not sessions");
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod bracket;
 mod curve;
 mod found;
 mod goal;
+mod stage;
 mod stages;
 mod trial;
 

@@ -310,12 +310,58 @@ fn a_search_that_is_ended_says_nothing_of_what_was_not_run() {
             }
             Step::Found(found) => {
                 assert!(found.hysteresis_share.is_none_or(|share| share < 0.05), "{found:?}");
+                assert!(search.used_up_in().is_some(), "behind {trials} trials something is missing");
                 with += 1;
             }
             Step::Run(trial) => panic!("{trial:?}"),
         }
     }
     assert!(without > 10 && with > 10, "{without} without a result, {with} with one");
+}
+
+/// Whether trials pass has nothing to do with their loads, by chance.
+fn by_chance(mut coin: pointsman_measure::Random) -> impl FnMut(&Trial) -> Seen {
+    move |trial| {
+        let p99_us = if coin.below(2) == 0 { 1_000 } else { 1_000_000 };
+        let trial = Trial { rate_per_s: 50.0, ..*trial };
+        Seen { p99_us, ..run(Server::Deterministic { capacity: 1e7 }, &trial) }
+    }
+}
+
+#[test]
+fn no_server_is_unsteady_by_trials_that_were_not_run() {
+    let mut ended_early = 0;
+    for seed in 0..50 {
+        let (found, whole) = search(Goal::default(), seed, by_chance(pointsman_measure::Random::new(seed)));
+        if found != Err(NoResult::Unsteady) {
+            continue;
+        }
+        let mut seen = by_chance(pointsman_measure::Random::new(seed));
+        let mut search = Search::new(Goal::default(), seed).expect("a goal that can be");
+        for _ in 1..whole.records().len() {
+            let Step::Run(trial) = search.step() else { panic!("it is as long as the other") };
+            search.saw(seen(&trial));
+        }
+        search.end();
+        let step = search.step();
+        assert!(!matches!(step, Step::None(NoResult::Unsteady)), "{seed}: one confirmation is missing");
+        ended_early += 1;
+    }
+    assert!(ended_early > 5, "{ended_early}");
+}
+
+#[test]
+fn a_search_without_trials_says_where_it_had_none() {
+    let server = Server::Deterministic { capacity: 500.0 };
+    let (found, whole) = search(Goal::default(), 1, |trial| run(server, trial));
+    assert!(found.is_ok_and(|found| found.peak.is_some()) && whole.used_up_in().is_none());
+    // Red ones are run again, until there are no more.
+    let (found, cut) = search(Goal::default(), 1, |trial| {
+        let control = if trial.phase == Phase::Sweep { Colour::Red } else { Colour::Green };
+        Seen { control, ..run(server, trial) }
+    });
+    assert!(found.is_ok_and(|found| found.peak.is_none()));
+    assert_eq!(cut.used_up_in(), Some(Phase::Sweep));
 }
 
 /// What disturbs a machine for a while says nothing about what the client can do.
@@ -429,15 +475,7 @@ fn servers_that_cannot_be_measured_are_said_to_be() {
     let (found, _) = search(Goal::default(), 1, |trial| run(Server::Deterministic { capacity: 5.0 }, trial));
     assert_eq!(found, Err(NoResult::NothingSustained { rate_per_s: 10.0 }));
     for seed in 0..50 {
-        // Whether a trial passes has nothing to do with its load.
-        let mut coin = pointsman_measure::Random::new(seed);
-        let (found, _) = search(Goal::default(), seed, |trial| {
-            let p99_us = if coin.below(2) == 0 { 1_000 } else { 1_000_000 };
-            Seen {
-                p99_us,
-                ..run(Server::Deterministic { capacity: 1e7 }, &Trial { rate_per_s: 50.0, ..*trial })
-            }
-        });
+        let (found, _) = search(Goal::default(), seed, by_chance(pointsman_measure::Random::new(seed)));
         assert!(found.is_err() || found.is_ok_and(|found| found.sustained.demanded_per_s > 0.0));
     }
 }

@@ -166,14 +166,17 @@ impl Bulked {
     fn lines(&self, of: impl Fn(&Row) -> Option<Estimate>) -> Vec<Line> {
         let line = |(number, series): (usize, &super::Series)| {
             let rows = self.rows.iter().filter(|row| row.series == number);
-            let mut found: Vec<(f64, Estimate)> =
-                rows.filter_map(|row| Some((row.size as f64, of(row)?))).collect();
+            let mut found: Vec<(f64, Option<Estimate>)> =
+                rows.map(|row| (row.size as f64, of(row))).collect();
             found.sort_by(|left, right| left.0.total_cmp(&right.0));
             let name = if series.name.is_empty() { "all".to_owned() } else { series.name.clone() };
             Line {
                 name,
-                points: found.iter().map(|(size, found)| (*size, found.value)).collect(),
-                band: band(found.iter().map(|(size, found)| (*size, found.bounds))),
+                points: found
+                    .iter()
+                    .filter_map(|(size, found)| Some((*size, found.as_ref()?.value)))
+                    .collect(),
+                band: band(found.iter().map(|(size, found)| (*size, found.and_then(|found| found.bounds)))),
                 ..Line::default()
             }
         };

@@ -73,6 +73,9 @@ fn row(size: u64, series: usize, trials: &[&Hauled]) -> Row {
         bounds: found.bounds.map(|(low, high)| ((low - one).max(0.0), high + one)),
         ..found
     };
+    // Nothing costs less than nothing, however far trials are apart.
+    let cost =
+        |found: Estimate| Estimate { bounds: found.bounds.map(|(low, high)| (low.max(0.0), high)), ..found };
     let (colour, reasons) = judged(trials, &counting);
     Row {
         size,
@@ -81,8 +84,8 @@ fn row(size: u64, series: usize, trials: &[&Hauled]) -> Row {
         trials: trials.len(),
         payload_per_s: mean(&|trial| Some(trial.payload_per_s)).map(widened),
         answers_per_s: mean(&|trial| Some(trial.answers_per_s)).map_or(0.0, |found| found.value),
-        own_us_per_mib: mean(&|trial| trial.own_us_per_mib),
-        server_us_per_mib: mean(&|trial| trial.server_us_per_mib),
+        own_us_per_mib: mean(&|trial| trial.own_us_per_mib).map(cost),
+        server_us_per_mib: mean(&|trial| trial.server_us_per_mib).map(cost),
         times_first: None,
         suite: trials.iter().map(|trial| trial.suite).find(|suite| !suite.is_empty()).unwrap_or_default(),
         colour,

@@ -267,7 +267,7 @@ impl Found {
         };
         json!({
             "version": 1, "kind": "find", "counted": self.counted.name(), "ending": ending, "result": findings,
-            "seconds": self.seconds, "waited_seconds": self.waited_seconds, "cut_short": self.cut_in.is_some(), "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
+            "seconds": self.seconds, "waited_seconds": self.waited_seconds, "cut_short": self.cut.is_some(), "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
             "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "negotiated": negotiated(&self.negotiated), "trials": trials,
         })
@@ -372,11 +372,11 @@ mod tests {
     use pointsman_measure::statistics::Estimate;
     use pointsman_measure::verdict::{Colour, SelfMeasures, verdict};
 
-    use super::super::Find;
+    use super::super::{Cut, CutBy, Find};
     use super::*;
     use crate::{Load, Machine, Plan};
 
-    fn ended(ending: Ending, cut_in: Option<Phase>) -> Found {
+    fn ended(ending: Ending, cut: Option<Cut>) -> Found {
         let plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
         let (arrivals, goal) = (crate::Arrivals::Poisson, Goal::default());
         Found {
@@ -390,14 +390,15 @@ mod tests {
             began_unix_s: 0,
             seconds: 1.0,
             waited_seconds: 0.0,
-            cut_in,
+            cut,
             was_interrupted: false,
         }
     }
 
     #[test]
-    fn a_search_whose_time_was_up_says_so_whatever_it_found() {
-        let none = ended(Ending::None(NoResult::OutOfTrials), Some(Phase::Ramp)).report("it");
+    fn a_search_that_was_cut_short_says_so_whatever_it_found() {
+        let of_time = |phase| Some(Cut { by: CutBy::Time, phase });
+        let none = ended(Ending::None(NoResult::OutOfTrials), of_time(Phase::Ramp)).report("it");
         assert_eq!(
             (none.colour, &*none.reasons),
             (Colour::Red, &["the time was up before a boundary was found".to_owned()][..])
@@ -413,14 +414,18 @@ mod tests {
         };
         let findings =
             Findings { sustained, knee: None, peak: None, curve: Vec::new(), hysteresis_share: None };
-        let found = |cut_in| {
-            let mut found = ended(Ending::Found(Box::new(findings.clone())), cut_in);
+        let found = |cut| {
+            let mut found = ended(Ending::Found(Box::new(findings.clone())), cut);
             found.trials = vec![tried()];
             found.report("it")
         };
         let whole = found(None);
         assert_eq!((whole.colour, whole.reasons.len()), (Colour::Green, 0));
-        let cut = found(Some(Phase::Sweep));
+        let used_up = found(Some(Cut { by: CutBy::Trials, phase: Phase::Peak }));
+        let expected =
+            "the trials were used up before the search was at its end: no more trials of peak were run";
+        assert_eq!((used_up.colour, &*used_up.reasons), (Colour::Amber, &[expected.to_owned()][..]));
+        let cut = found(of_time(Phase::Sweep));
         assert_eq!(
             (cut.colour, &*cut.reasons),
             (

@@ -83,7 +83,7 @@ impl Top {
         let answered = Line {
             name: "answered".to_owned(),
             points: means(&self.trials),
-            // A number that was tried once has no interval.
+            // A number that was tried once has no interval, and one without a result has none either.
             band: band(counted.iter().map(|(clients, rates)| (f64::from(*clients), bounds(rates)))),
             ..Line::default()
         };
@@ -126,7 +126,8 @@ impl Top {
     /// Each number of clients that was tried, in ascending order.
     pub fn table(&self) -> Table {
         let columns = ["clients", "answered/s", "from", "to", "trials"];
-        let rows = by_clients(&self.trials).into_iter().map(|(clients, rates)| {
+        let counted = by_clients(&self.trials).into_iter().filter(|(_, rates)| !rates.is_empty());
+        let rows = counted.map(|(clients, rates)| {
             let mean = rates.iter().sum::<f64>() / rates.len() as f64;
             let interval = self.asked.interval_of(&rates);
             let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
@@ -150,7 +151,7 @@ impl Top {
             "peak": self.peak.map(|(clients, peak)| {
                 json!({"clients": clients, "estimate": peak.estimate, "low": peak.low, "high": peak.high})
             }),
-            "smallest_clients": self.smallest, "not_in_control": self.not_in_control,
+            "smallest_clients": self.smallest, "enough_clients": self.enough, "not_in_control": self.not_in_control,
             "one_client_less": self.fewer.map(|fewer| {
                 json!({"ratio": fewer.ratio.estimate, "low": fewer.ratio.low, "high": fewer.ratio.high})
             }),

@@ -53,10 +53,17 @@ impl Answers {
 
 /// An answer that waits for the end of the one before.
 enum Answer {
-    Usual,
     Refusal,
-    /// With a body of so many bytes.
+    To(Asked),
+}
+
+/// What a request asks for.
+enum Asked {
+    Usual,
+    /// A body of so many bytes.
     Sized(u64),
+    /// The head alone of what has so many bytes, or of what is usual.
+    Head(Option<u64>),
 }
 
 /// One connection.
@@ -93,8 +100,8 @@ enum Speech {
         rest: Vec<u8>,
         /// What is left of a request's body.
         body: u64,
-        /// How long a body each request that is not answered asks for, oldest first, where it says so.
-        asked: VecDeque<Option<u64>>,
+        /// What each request asks for that is not answered, oldest first.
+        asked: VecDeque<Asked>,
     },
     Http2(Box<NullHttp2>),
 }
@@ -184,14 +191,11 @@ impl Peer {
                 http2.answer(is_served);
                 return Ok(());
             }
-            Speech::Http1 { asked, .. } => asked.pop_front().flatten(),
+            Speech::Http1 { asked, .. } => asked.pop_front(),
             Speech::Unknown => None,
         };
-        self.behind.push_back(match (is_served, asked) {
-            (false, _) => Answer::Refusal,
-            (true, None) => Answer::Usual,
-            (true, Some(bytes)) => Answer::Sized(bytes),
-        });
+        let asked = asked.unwrap_or(Asked::Usual);
+        self.behind.push_back(if is_served { Answer::To(asked) } else { Answer::Refusal });
         self.put_answers()
     }
 
@@ -203,13 +207,16 @@ impl Peer {
             let answers = self.answers.clone();
             match answer {
                 Answer::Refusal => self.put(&answers.refusal)?,
-                Answer::Usual => {
+                Answer::To(Asked::Usual) => {
                     self.put(&answers.usual)?;
                     self.body_left = if answers.body_bytes > PIECE_BYTES { answers.body_bytes } else { 0 };
                 }
-                Answer::Sized(bytes) => {
+                Answer::To(Asked::Sized(bytes)) => {
                     self.put(&answers.head("200 OK", bytes))?;
                     self.body_left = bytes;
+                }
+                Answer::To(Asked::Head(bytes)) => {
+                    self.put(&answers.head("200 OK", bytes.unwrap_or(answers.body_bytes)))?;
                 }
             }
         }
@@ -318,12 +325,7 @@ impl Speech {
 }
 
 /// Requests of HTTP/1.1 that end in these bytes.
-fn count(
-    rest: &mut Vec<u8>,
-    body: &mut u64,
-    asked: &mut VecDeque<Option<u64>>,
-    bytes: &[u8],
-) -> io::Result<usize> {
+fn count(rest: &mut Vec<u8>, body: &mut u64, asked: &mut VecDeque<Asked>, bytes: &[u8]) -> io::Result<usize> {
     let joined;
     let mut bytes = if rest.is_empty() {
         bytes
@@ -342,7 +344,7 @@ fn count(
         }
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { break };
         *body = content_length(&bytes[..end]);
-        asked.push_back(bytes_asked(&bytes[..end]));
+        asked.push_back(Asked::by(&bytes[..end]));
         bytes = &bytes[end + 4..];
         requests += 1;
     }
@@ -353,11 +355,20 @@ fn count(
     Ok(requests)
 }
 
-/// `GET /bytes/1024 HTTP/1.1`
-fn bytes_asked(head: &[u8]) -> Option<u64> {
-    let target = head.split(|byte| *byte == b' ').nth(1)?;
-    let digits = std::str::from_utf8(target.strip_prefix(b"/bytes/")?).ok()?;
-    digits.parse().ok().filter(|bytes| *bytes <= ASKED_BYTES_MAX)
+impl Asked {
+    /// `GET /bytes/1024 HTTP/1.1`
+    fn by(head: &[u8]) -> Asked {
+        let mut words = head.split(|byte| *byte == b' ');
+        let is_head = words.next() == Some(b"HEAD");
+        let digits =
+            words.next().and_then(|target| std::str::from_utf8(target.strip_prefix(b"/bytes/")?).ok());
+        let bytes = digits.and_then(|digits| digits.parse().ok()).filter(|bytes| *bytes <= ASKED_BYTES_MAX);
+        match (is_head, bytes) {
+            (true, bytes) => Asked::Head(bytes),
+            (false, Some(bytes)) => Asked::Sized(bytes),
+            (false, None) => Asked::Usual,
+        }
+    }
 }
 
 fn content_length(head: &[u8]) -> u64 {

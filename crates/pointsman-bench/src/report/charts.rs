@@ -75,6 +75,7 @@ pub(crate) fn band(places: impl Iterator<Item = (f64, Option<(f64, f64)>)>) -> V
 /// A line through the quantiles 1 − 1/x, and its band where it is known how much the times hang together.
 fn percentiles(name: &str, times: &Histogram<u64>, together: Option<f64>) -> Line {
     let mut line = Line { name: name.to_owned(), ..Line::default() };
+    let mut bounds = Vec::new();
     for step in 0.. {
         let rarity = 10_f64.powf(f64::from(step) / f64::from(POINTS_A_DECADE));
         if rarity > times.len() as f64 {
@@ -84,24 +85,40 @@ fn percentiles(name: &str, times: &Histogram<u64>, together: Option<f64>) -> Lin
         // So that 3.1622776 does not stand on the page.
         let x = (rarity * 1000.0).round() / 1000.0;
         line.points.push((x, ms(found.estimate)));
-        if together.is_some() && found.low < found.high {
-            line.band.push((x, ms(found.low), ms(found.high)));
+        if together.is_some() {
+            // Where the times do not bound it, nothing is known.
+            bounds.push((x, Some((ms(found.low), ms(found.high))).filter(|_| found.low < found.high)));
         }
     }
+    line.band = band(bounds.into_iter());
     line
 }
 
-/// The mean of neighbouring tenths of a second, over the middle of each group, in seconds.
-fn smoothed(series: &[f64]) -> Vec<(f64, f64)> {
+/// Neighbouring tenths of a second in groups, each with its middle, in seconds.
+fn grouped<T>(series: &[T]) -> impl Iterator<Item = (f64, &[T])> {
     let group = series.len().div_ceil(POINTS_MAX).max(1);
     let seconds = BATCH_NS as f64 / 1e9;
-    let groups = series.chunks(group).enumerate();
-    groups
-        .map(|(at, values)| {
-            let middle = ((at * group) as f64 + values.len() as f64 / 2.0) * seconds;
-            ((middle * 1000.0).round() / 1000.0, values.iter().sum::<f64>() / values.len() as f64)
-        })
-        .collect()
+    series.chunks(group).enumerate().map(move |(at, values)| {
+        let middle = ((at * group) as f64 + values.len() as f64 / 2.0) * seconds;
+        ((middle * 1000.0).round() / 1000.0, values)
+    })
+}
+
+/// The mean of each group.
+fn smoothed(series: &[f64]) -> Vec<(f64, f64)> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    grouped(series).map(|(middle, values)| (middle, mean(values))).collect()
+}
+
+/// What an answer of each group took in the mean, in milliseconds. Where nothing was answered nothing is known.
+fn mean_times(batches: &[Batch]) -> Vec<(f64, f64)> {
+    let mean = |values: &[Batch]| {
+        let (took, answers) = values.iter().fold((0.0, 0), |(took, answers), batch| {
+            (took + batch.response_ns as f64, answers + batch.completed)
+        });
+        (answers > 0).then(|| ms(took / answers as f64))
+    };
+    grouped(batches).filter_map(|(middle, values)| Some((middle, mean(values)?))).collect()
 }
 
 fn throughput(outcome: &Outcome) -> Chart {
@@ -111,7 +128,9 @@ fn throughput(outcome: &Outcome) -> Chart {
         ..Line::default()
     };
     let mut lines = vec![line("answered", |batch| batch.completed)];
-    if let Load::Open { rate, .. } = outcome.plan.load {
+    if let Load::Open { .. } = outcome.plan.load {
+        // Requests, also where sessions of several of them are what arrives.
+        let rate = outcome.demanded();
         let points = vec![(0.0, rate), (outcome.seconds, rate)];
         lines.push(Line { name: "demanded".to_owned(), points, ..Line::default() });
     }
@@ -128,10 +147,7 @@ fn throughput(outcome: &Outcome) -> Chart {
 }
 
 fn over_time(outcome: &Outcome) -> Chart {
-    let batches = &outcome.record.batches;
-    let means: Vec<f64> =
-        batches.iter().map(|batch| ms(batch.response_ns as f64 / batch.completed.max(1) as f64)).collect();
-    let points = smoothed(&means);
+    let points = mean_times(&outcome.record.batches);
     let lines = vec![Line { name: "mean response time".to_owned(), points, ..Line::default() }];
     chart("response", "Response time over time", Axis::from_zero("seconds"), Axis::from_zero("ms"), lines)
 }
@@ -166,7 +182,8 @@ mod tests {
         assert_eq!(line.points.len(), 31);
         assert_eq!((line.points[0].0, line.points[10].0, line.points[30].0), (1.0, 10.0, 1000.0));
         assert!((line.points[10].1 - 0.9).abs() < 0.002 && (line.points[30].1 - 1.0).abs() < 0.002);
-        assert!(line.band.iter().all(|(_, low, high)| low < high) && line.band.len() > 10);
+        let (known, unknown): (Vec<_>, Vec<_>) = line.band.iter().partition(|(_, low, high)| low < high);
+        assert!(known.len() > 10 && unknown.iter().all(|(_, low, high)| low.is_nan() && high.is_nan()));
         assert_eq!(percentiles("a", &Histogram::new(3).expect("digits"), None).points, []);
     }
 
@@ -180,6 +197,18 @@ mod tests {
         let known = Some((1.0, 2.0));
         assert_eq!(of(&[known, None, known]), [known, None, known]);
         assert_eq!(of(&[None, None]), [], "what is never known is no band");
+    }
+
+    #[test]
+    fn where_nothing_is_answered_no_time_is_drawn() {
+        let answered =
+            |completed, ms: u64| Batch { completed, response_ns: ms * 1_000_000, ..Batch::default() };
+        let stalled = [answered(2, 20), answered(0, 0), answered(0, 0), answered(1, 250)];
+        assert_eq!(mean_times(&stalled), [(0.05, 10.0), (0.35, 250.0)]);
+        // In groups each answer counts as much as another.
+        let long: Vec<Batch> = stalled.into_iter().cycle().take(4 * POINTS_MAX).collect();
+        let points = mean_times(&long);
+        assert!(points.len() == POINTS_MAX && points.iter().all(|point| point.1 == 90.0), "{points:?}");
     }
 
     #[test]

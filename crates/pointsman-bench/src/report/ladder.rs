@@ -186,8 +186,9 @@ fn lines(name: &str, rungs: &[Rung<'_>], of: impl Fn(&Rung<'_>) -> Option<f64>) 
 fn charts(rungs: &[Rung<'_>]) -> Vec<Chart> {
     let clients = || Axis::from_zero("clients");
     let mut answered = lines("answered", rungs, |rung| Some(rung.rate));
-    let counting = rungs.iter().filter(|rung| rung.colour != Colour::Red);
-    answered[0].band = band(counting.map(|rung| (f64::from(rung.clients), rung.interval)));
+    // One that is no result has no interval.
+    let interval = |rung: &Rung<'_>| rung.interval.filter(|_| rung.colour != Colour::Red);
+    answered[0].band = band(rungs.iter().map(|rung| (f64::from(rung.clients), interval(rung))));
     let mut times = lines("p50", rungs, |rung| rung.response_ms(0.5));
     times.insert(1, lines("p99", rungs, |rung| rung.response_ms(0.99)).swap_remove(0));
     let mut charts = vec![

@@ -29,18 +29,23 @@ impl OrderOutcome {
         !self.outcome.voids.is_empty() || self.outcome.verdict().colour == Colour::Red
     }
 
-    /// The times of all that were answered, in ms, to three digits.
-    fn times_ms(&self) -> Vec<f64> {
-        let steps = self.outcome.record.service.iter_recorded();
-        steps
-            .flat_map(|step| {
-                std::iter::repeat_n(ms(step.value_iterated_to() as f64), step.count_at_value() as usize)
-            })
-            .collect()
-    }
-
     fn mean_ms(&self) -> f64 {
         ms(self.outcome.record.service.mean())
+    }
+
+    /// Where the mean is, in ms: times are known to three digits, and those that are the same to these could be apart.
+    fn mean_bounds(&self) -> Option<(f64, f64)> {
+        let times = &self.outcome.record.service;
+        let middle = |step: u64| times.median_equivalent(step) as f64;
+        let steps = times.iter_recorded();
+        let all: Vec<f64> = steps
+            .flat_map(|step| {
+                std::iter::repeat_n(middle(step.value_iterated_to()), step.count_at_value() as usize)
+            })
+            .collect();
+        let found = mean_interval(&all)?;
+        let half = times.equivalent_range(times.max()) as f64 / 2.0;
+        Some((ms((found.low - half).max(0.0)), ms(found.high + half)))
     }
 }
 
@@ -69,12 +74,11 @@ pub fn orders(name: &str, steps: &[OrderOutcome], not_run: Option<&NotRun>) -> R
     };
     run.figures = figures(&counting);
     run.answer = answer(&counting);
-    let mean =
-        |step: &OrderOutcome| mean_interval(&step.times_ms()).map(|mean| (mean.low.max(0.0), mean.high));
+    let bounds = |step: &OrderOutcome| if step.is_red() { None } else { step.mean_bounds() };
     let mut lines = vec![Line {
         name: "mean".to_owned(),
         points: counting.iter().map(|step| (step.bytes as f64, step.mean_ms())).collect(),
-        band: band(counting.iter().map(|step| (step.bytes as f64, mean(step)))),
+        band: band(steps.iter().map(|step| (step.bytes as f64, bounds(step)))),
         ..Line::default()
     }];
     let red: Vec<_> = steps.iter().filter(|step| step.is_red() && step.outcome.record.answered > 0).collect();
@@ -126,8 +130,7 @@ fn figures(counting: &[&OrderOutcome]) -> Vec<Figure> {
         interval,
     };
     let mean = |step: &OrderOutcome| {
-        let interval = mean_interval(&step.times_ms()).map(|mean| (mean.low.max(0.0), mean.high));
-        figure(format!("{} items", step.items), "ms", step.mean_ms(), interval)
+        figure(format!("{} items", step.items), "ms", step.mean_ms(), step.mean_bounds())
     };
     let further_kb = (last.bytes - first.bytes.min(last.bytes)) as f64 / 1e3;
     let slope = (last.mean_ms() - first.mean_ms()) * 1e3 / further_kb;
@@ -154,11 +157,9 @@ fn by_size(steps: &[OrderOutcome]) -> pointsman_measure::table::Table {
             },
         ];
         if !record.service.is_empty() {
-            let interval = mean_interval(&step.times_ms());
-            let bound = |of: fn(&pointsman_measure::Interval) -> f64| {
-                interval.as_ref().map_or(Cell::Empty, |interval| number(of(interval).max(0.0)))
-            };
-            cells.extend([number(step.mean_ms()), bound(|mean| mean.low), bound(|mean| mean.high)]);
+            let (low, high) = step.mean_bounds().unzip();
+            let bound = |at: Option<f64>| at.map_or(Cell::Empty, number);
+            cells.extend([number(step.mean_ms()), bound(low), bound(high)]);
             let at = |quantile| number(ms(record.service.value_at_quantile(quantile) as f64));
             cells.extend([at(0.0), at(0.5), at(1.0)]);
         }

@@ -116,6 +116,20 @@ fn a_client_that_has_asked_and_left_is_answered_in_full_and_let_go() {
     }
 }
 
+/// Whoever asks for a head gets that alone, and the next answer is behind it.
+#[test]
+fn a_head_is_all_that_is_sent_of_what_is_asked_for_so() {
+    let server = started(&Manner { body_bytes: 100, ..Manner::default() });
+    let mut socket = TcpStream::connect(server.address()).expect("loopback");
+    let asked = "HEAD / HTTP/1.1\r\n\r\nHEAD /bytes/70 HTTP/1.1\r\n\r\nGET /bytes/3 HTTP/1.1\r\n\r\n";
+    socket.write_all(asked.as_bytes()).expect("there is room");
+    socket.shutdown(Shutdown::Write).expect("it is open");
+    let mut came = String::new();
+    socket.read_to_string(&mut came).expect("it ends the connection");
+    let head = |bytes| format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
+    assert_eq!(came, format!("{}{}{}xxx", head(100), head(70), head(3)));
+}
+
 /// Bytes behind its farewell hold up no null server, which ends the connection.
 #[test]
 fn a_client_that_goes_on_behind_its_farewell_is_let_go() {

@@ -7,6 +7,7 @@ use super::bracket::{Bracket, Next};
 use super::curve;
 use super::found::{self, Findings, Limit, NoResult, Rate};
 use super::goal::{BadGoal, Goal};
+use super::stage::{Stage, next_of};
 use super::trial::{Phase, Record, Seen, Trial};
 use crate::Random;
 
@@ -66,37 +67,8 @@ pub struct Search {
     reopened: u32,
     /// The number of the first trial behind the confirmation.
     swept_from: usize,
-}
-
-#[derive(Clone, Debug)]
-enum Stage {
-    Bracket(Bracket),
-    Confirmation {
-        queue: VecDeque<f64>,
-        centre: f64,
-        limit: Limit,
-        round: u32,
-    },
-    /// A load at which the client was not in control, once more: what was in its way may have passed.
-    Again {
-        rate: f64,
-        sustained: Rate,
-        is_swept: bool,
-    },
-    Sweep {
-        queue: VecDeque<f64>,
-        sustained: Rate,
-    },
-    Zoom {
-        left: u32,
-        sustained: Rate,
-    },
-    Peak {
-        queue: VecDeque<f64>,
-        sustained: Rate,
-    },
-    Found(Box<Findings>),
-    None(NoResult),
+    /// Of which phase the trial was that would have been the next when none was left.
+    used_up_in: Option<Phase>,
 }
 
 impl Search {
@@ -117,6 +89,7 @@ impl Search {
             client_ceiling: f64::INFINITY,
             reopened: 0,
             swept_from: 0,
+            used_up_in: None,
         })
     }
 
@@ -170,6 +143,11 @@ impl Search {
         self.goal.trials_max = 0;
     }
 
+    /// Of which phase the first trial was that was not run because none was left; `None`: the search had as many as it wanted.
+    pub fn used_up_in(&self) -> Option<Phase> {
+        self.used_up_in
+    }
+
     /// All trials so far, the red ones too.
     pub fn records(&self) -> &[Record] {
         &self.records
@@ -212,6 +190,9 @@ impl Search {
         loop {
             let left = self.left();
             let ceiling = self.client_ceiling;
+            if left == 0 && self.used_up_in.is_none() {
+                self.used_up_in = self.stage.wanted();
+            }
             match &mut self.stage {
                 Stage::Bracket(bracket) => match bracket.next() {
                     Next::Coarse(_) | Next::Fine(_) if left <= RESERVED => {
@@ -291,7 +272,8 @@ impl Search {
     fn confirmed(&mut self) {
         let Stage::Confirmation { ref queue, centre, limit, round } = self.stage else { return };
         // Where trials were used up before, nothing is known of what was not run.
-        let not_in_control = match queue.is_empty() {
+        let is_whole = queue.is_empty();
+        let not_in_control = match is_whole {
             true => NoResult::ClientNotInControl { rate_per_s: centre },
             false => NoResult::OutOfTrials,
         };
@@ -323,7 +305,7 @@ impl Search {
         if is_false && self.reopen(centre * CONFIRMED[CONFIRMED.len() - 1]) {
             return;
         }
-        if tried == 0 {
+        if tried == 0 || !is_whole {
             self.stage = Stage::None(not_in_control);
         } else if round >= ROUNDS_MAX {
             self.stage = Stage::None(NoResult::Unsteady);
@@ -468,15 +450,4 @@ impl Search {
         self.swept_from = self.records.len();
         self.stage = Stage::Sweep { queue: loads.into(), sustained };
     }
-}
-
-/// The first load of a queue that the client can be in control at, while trials are left.
-fn next_of(queue: &mut VecDeque<f64>, ceiling: f64, left: usize) -> Option<f64> {
-    if left == 0 {
-        return None;
-    }
-    while queue.front().is_some_and(|rate| *rate >= ceiling) {
-        queue.pop_front();
-    }
-    queue.front().copied()
 }

@@ -61,12 +61,14 @@ pub struct SmallestNumber {
     with_all: Vec<f64>,
     enough: u32,
     too_few: u32,
+    /// Whether those are known to be too few: none are.
+    is_known: bool,
 }
 
 impl SmallestNumber {
     /// Begins with the rates that all `clients` achieved in a few trials.
     pub fn new(clients: u32, with_all: Vec<f64>) -> Self {
-        Self { all: clients, with_all, enough: clients, too_few: 0 }
+        Self { all: clients, with_all, enough: clients, too_few: 0, is_known: true }
     }
 
     /// With how many clients the next trials are to be made, at the same total rate; None at the end.
@@ -86,13 +88,19 @@ impl SmallestNumber {
             self.enough = tried;
         } else {
             self.too_few = tried;
+            self.is_known = compared.is_some_and(|compared| compared.in_control() == Some(false));
         }
         compared
     }
 
-    /// The smallest number that is known to be enough.
+    /// The smallest number that is known to be enough; [`is_known`](Self::is_known) says whether it is known that less are not.
     pub fn smallest(&self) -> u32 {
         self.enough
+    }
+
+    /// Whether one client less than the [`smallest`](Self::smallest) is known to be too few, and not only not known to be enough.
+    pub fn is_known(&self) -> bool {
+        self.next().is_none() && self.is_known
     }
 }
 
@@ -116,7 +124,7 @@ mod tests {
                     let seen = rates(clients, &mut random);
                     search.saw(&seen, &mut random);
                 }
-                search.smallest() == 4
+                search.smallest() == 4 && search.is_known()
             })
             .count();
         // Five and four must be "the same", each right in 19 of 20 runs; two and three are far off.
@@ -132,6 +140,10 @@ mod tests {
         assert_eq!(starved.reason().map(|reason| reason.colour), Some(Colour::Red));
         let wide = FewerClients { clients: 3, ratio: Interval { estimate: 1.0, low: 0.8, high: 1.2 } };
         assert_eq!(wide.reason().map(|reason| reason.colour), Some(Colour::Amber));
+        let mut unclear = SmallestNumber::new(3, rates(3, &mut random));
+        assert!(!unclear.is_known(), "nothing is tried yet");
+        unclear.saw(&[], &mut random);
+        assert_eq!((unclear.next(), unclear.smallest(), unclear.is_known()), (None, 3, false));
         assert_eq!(SmallestNumber::new(1, vec![]).next(), None);
         assert_eq!(SmallestNumber::new(0, vec![]).next(), None);
     }
