@@ -100,12 +100,12 @@ pub struct Found {
 }
 
 /// Why a search is not at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// What there was no more of.
     pub by: CutBy,
-    /// Of which phase the trial was that would have been the next.
-    pub phase: Phase,
+    /// Of which phases there would have been more trials.
+    pub missing: Vec<Phase>,
 }
 
 /// What there was no more of for a search.
@@ -147,7 +147,9 @@ impl Found {
         let counted =
             self.trials.iter().map(|tried| tried.verdict.colour).filter(|colour| *colour != Colour::Red);
         match self.ending {
-            Ending::Found(_) => counted.chain(self.cut.map(|_| Colour::Amber)).max().unwrap_or(Colour::Red),
+            Ending::Found(_) => {
+                counted.chain(self.cut.as_ref().map(|_| Colour::Amber)).max().unwrap_or(Colour::Red)
+            }
             Ending::None(_) | Ending::Void { .. } => Colour::Red,
         }
     }
@@ -159,7 +161,7 @@ impl Found {
             Ending::Void { rate_per_s, voids } => {
                 voids.iter().map(|void| format!("void at {rate_per_s:.1}/s: {}", void.sentence)).collect()
             }
-            Ending::Found(_) => self.cut.map(Cut::told).into_iter().collect(),
+            Ending::Found(_) => self.cut.as_ref().map(Cut::told).into_iter().collect(),
         }
         .into_iter()
         .chain(reasons(self.trials.iter().map(|tried| &tried.verdict)))
@@ -172,7 +174,7 @@ impl Found {
             NoResult::OutOfTrials if self.was_interrupted => {
                 "there were too few trials by then to find a boundary".to_owned()
             }
-            NoResult::OutOfTrials if self.cut.is_some_and(|cut| cut.by == CutBy::Time) => {
+            NoResult::OutOfTrials if self.cut.as_ref().is_some_and(|cut| cut.by == CutBy::Time) => {
                 "the time was up before a boundary was found".to_owned()
             }
             _ => why.to_string(),
@@ -182,22 +184,33 @@ impl Found {
 
 impl Cut {
     /// Where the time is up there are no trials either.
-    fn of(by_time: Option<Phase>, by_trials: Option<Phase>) -> Option<Cut> {
-        let by = |by| move |phase| Cut { by, phase };
-        by_time.map(by(CutBy::Time)).or(by_trials.map(by(CutBy::Trials)))
+    fn of(by_time: Option<Phase>, missing: &[Phase]) -> Option<Cut> {
+        match by_time {
+            Some(phase) if missing.is_empty() => Some(Cut { by: CutBy::Time, missing: vec![phase] }),
+            Some(_) => Some(Cut { by: CutBy::Time, missing: missing.to_vec() }),
+            None if missing.is_empty() => None,
+            None => Some(Cut { by: CutBy::Trials, missing: missing.to_vec() }),
+        }
     }
 
     /// What is not there of the search.
-    fn told(self) -> String {
-        const ALL: [Phase; 6] =
-            [Phase::Ramp, Phase::Bisection, Phase::Confirmation, Phase::Sweep, Phase::Zoom, Phase::Peak];
-        let left: Vec<String> =
-            ALL.into_iter().skip_while(|other| *other != self.phase).map(|phase| phase.to_string()).collect();
+    fn told(&self) -> String {
         let why = match self.by {
             CutBy::Time => "the time was up",
             CutBy::Trials => "the trials were used up",
         };
-        format!("{why} before the search was at its end: no more trials of {} were run", left.join(", "))
+        let missing: Vec<String> = self.missing.iter().map(Phase::to_string).collect();
+        format!("{why} before the search was at its end: no more trials of {} were run", missing.join(", "))
+    }
+}
+
+impl CutBy {
+    /// As JSON has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            CutBy::Time => "time",
+            CutBy::Trials => "trials",
+        }
     }
 }
 
@@ -287,7 +300,8 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
             waited += wait_for_quiet(asked.left(began).min(QUIET_WITHIN), interrupt);
         }
     };
-    let used_up_in = search.used_up_in().filter(|_| !was_interrupted);
+    // Who wanted no more of it knows.
+    let missing = if was_interrupted { &[] } else { search.missing() };
     Ok(Found {
         asked: asked.clone(),
         counted,
@@ -299,7 +313,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         began_unix_s,
         seconds: began.elapsed().as_secs_f64(),
         waited_seconds: waited.as_secs_f64(),
-        cut: Cut::of(cut_in, used_up_in),
+        cut: Cut::of(cut_in, missing),
         was_interrupted,
     })
 }

@@ -78,24 +78,28 @@ impl Http1 {
                 self.has_answered = true;
                 self.ends |= !answered.keeps_alive;
                 self.has_had_last = self.ends;
-                job.is_kept &= answered.keeps_alive;
-                job.answer_bytes = answered.bytes;
-                if let Some(users) = &mut turn.users {
-                    users.hear(job, &turn.requests, self.follow.cookies.drain(..));
-                }
-                turn.done.extend(self.jobs.pop_front().map(|job| (job, answered.status)));
+                self.answered(answered, turn);
             }
         }
         Ok(())
+    }
+
+    /// The oldest has its answer.
+    fn answered(&mut self, answered: Answered, turn: &mut Turn) {
+        let Some(mut job) = self.jobs.pop_front() else { return };
+        job.is_kept &= answered.keeps_alive;
+        job.answer_bytes = answered.bytes;
+        if let Some(users) = &mut turn.users {
+            users.hear(&job, &turn.requests, self.follow.cookies.drain(..));
+        }
+        turn.done.push((job, answered.status));
     }
 
     /// The server sends no more: that may be the end of an answer.
     pub(crate) fn end(&mut self, turn: &mut Turn) {
         self.ends = true;
         if let Some(answered) = self.follow.end() {
-            let Answered { status, bytes: answer_bytes, .. } = answered;
-            let ended = self.jobs.pop_front().map(|job| Job { is_kept: false, answer_bytes, ..job });
-            turn.done.extend(ended.map(|job| (job, status)));
+            self.answered(answered, turn);
             // An answer that goes on to the end is the last: none could follow.
             self.has_had_last = true;
         }

@@ -166,10 +166,11 @@ impl Top {
         verdict(&SelfMeasures { fewer_clients, ..SelfMeasures::default() })
     }
 
-    /// Where it is not known whether fewer clients would reach as much; with all of them that is [told](Self::of_clients) already.
+    /// Where it is not known whether fewer clients would reach as much; with all of them that is [told](Self::of_clients) already,
+    /// and so it is where there was no time.
     fn unclear(&self) -> Option<String> {
-        let enough =
-            self.enough.filter(|enough| self.smallest.is_none() && *enough < self.asked.clients_max)?;
+        let is_told = self.smallest.is_some() || self.was_cut_short || self.was_interrupted;
+        let enough = self.enough.filter(|enough| !is_told && *enough < self.asked.clients_max)?;
         Some(format!("whether {} clients reach as much as {enough} is not known", enough - 1))
     }
 
@@ -288,6 +289,8 @@ impl Climber<'_> {
             if clients + 1 == all {
                 top.fewer = compared;
             }
+            // Known so far, if there is no time for more.
+            top.enough = top.peak.map(|_| smallest.smallest());
         }
         top.enough = top.peak.map(|_| smallest.smallest());
         top.smallest = top.enough.filter(|_| smallest.is_known());
@@ -445,7 +448,8 @@ mod tests {
             let top = top(peak, clients_max);
             assert_eq!((top.colour(), top.reasons().concat().as_str()), (colour, said));
         }
-        let cut_short = Top { was_cut_short: true, smallest: None, enough: None, ..top(4, 8) };
+        let cut_short = Top { was_cut_short: true, smallest: None, enough: Some(3), ..top(4, 8) };
+        assert!(cut_short.answer().ends_with("with 4 clients. 3 clients are enough for that."));
         assert_eq!(
             (cut_short.colour(), cut_short.reasons()),
             (
@@ -459,6 +463,9 @@ mod tests {
             (Colour::Amber, vec!["whether 3 clients reach as much as 4 is not known".to_owned()])
         );
         let json = unclear.json();
+        let same = FewerClients { clients: 8, ratio: Interval { estimate: 1.0, low: 0.99, high: 1.01 } };
+        let of_all = Top { smallest: None, enough: Some(5), fewer: Some(same), ..top(8, 8) };
+        assert!(of_all.answer().ends_with("with 8 clients. 5 clients are enough for that."));
         assert!(json["smallest_clients"].is_null() && json["enough_clients"] == 4, "{json}");
         let mut ended = Top { not_run: Some("nobody is there".to_owned()), ..top(4, 8) };
         assert_eq!(

@@ -65,7 +65,12 @@ fn serve(number: usize, socket: TcpStream, say: &Sender<Asked>) -> Option<()> {
             true => format!("Set-Cookie: id={number}; Path=/\r\nSet-Cookie: deep=1; Path=/deep\r\n"),
             false => String::new(),
         };
+        let is_last = path == "/last";
         say.send((number, path, cookie)).ok()?;
+        if is_last {
+            let answer = "HTTP/1.1 200 OK\r\nSet-Cookie: last=1; Path=/\r\nConnection: close\r\n\r\nhello";
+            return (&socket).write_all(answer.as_bytes()).ok();
+        }
         let head = format!("HTTP/1.1 {status}\r\n{given}Content-Length: {}\r\n\r\n{body}", body.len());
         (&socket).write_all(head.as_bytes()).ok()?;
     }
@@ -125,6 +130,19 @@ fn each_user_is_somebody_else_and_keeps_its_cookies() {
             assert!(outcome.demanded() > 60.0, "requests, and not sessions");
         }
     }
+}
+
+/// What has no length ends with its connection, and its cookies are kept all the same.
+#[test]
+fn a_session_keeps_the_cookies_of_an_answer_that_ends_its_connection() {
+    let shop = Shop::start();
+    let plan = plan(&shop.url, "GET /last\nGET /behind\n", Load::Closed { clients: 2 });
+    let record = outcome(&plan).record;
+    let ended = record.sessions.as_deref().map_or(0, |sessions| sessions.ended);
+    assert!(ended > 10 && record.failed() == 0, "{ended} ended");
+    let cookies: Vec<String> =
+        shop.all().into_iter().filter(|asked| asked.1 == "/behind").map(|asked| asked.2).collect();
+    assert!(cookies.len() > 10 && cookies.iter().all(|cookie| cookie.contains("last=1")), "{cookies:?}");
 }
 
 #[test]

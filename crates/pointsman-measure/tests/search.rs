@@ -310,7 +310,7 @@ fn a_search_that_is_ended_says_nothing_of_what_was_not_run() {
             }
             Step::Found(found) => {
                 assert!(found.hysteresis_share.is_none_or(|share| share < 0.05), "{found:?}");
-                assert!(search.used_up_in().is_some(), "behind {trials} trials something is missing");
+                assert!(search.missing().contains(&Phase::Peak), "behind {trials} trials it is missing");
                 with += 1;
             }
             Step::Run(trial) => panic!("{trial:?}"),
@@ -354,14 +354,25 @@ fn no_server_is_unsteady_by_trials_that_were_not_run() {
 fn a_search_without_trials_says_where_it_had_none() {
     let server = Server::Deterministic { capacity: 500.0 };
     let (found, whole) = search(Goal::default(), 1, |trial| run(server, trial));
-    assert!(found.is_ok_and(|found| found.peak.is_some()) && whole.used_up_in().is_none());
+    assert!(found.is_ok_and(|found| found.peak.is_some()) && whole.missing().is_empty());
+    // Some are red, and as many are missing before the last, which are kept for the peak.
+    let few = Goal { trials_max: whole.records().len() as u32 + 5, ..Goal::default() };
+    let mut red = 0;
+    let (found, cut) = search(few, 1, |trial| {
+        let is_red = trial.phase == Phase::Sweep && red < 9;
+        red += u32::from(is_red);
+        let control = if is_red { Colour::Red } else { Colour::Green };
+        Seen { control, ..run(server, trial) }
+    });
+    assert!(found.is_ok_and(|found| found.peak.is_some()));
+    assert_eq!(cut.missing(), [Phase::Zoom]);
     // Red ones are run again, until there are no more.
     let (found, cut) = search(Goal::default(), 1, |trial| {
         let control = if trial.phase == Phase::Sweep { Colour::Red } else { Colour::Green };
         Seen { control, ..run(server, trial) }
     });
     assert!(found.is_ok_and(|found| found.peak.is_none()));
-    assert_eq!(cut.used_up_in(), Some(Phase::Sweep));
+    assert_eq!(cut.missing(), [Phase::Sweep, Phase::Zoom, Phase::Peak]);
 }
 
 /// What disturbs a machine for a while says nothing about what the client can do.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pointsman_bench::ticks_per_second;
+use pointsman_measure::verdict::Measure;
 use serde_json::Value;
 
 use super::LOAD_CORE;
@@ -51,6 +52,9 @@ pub(super) enum Contestant {
     H2load,
     STime,
 }
+
+/// A core that is taken so much is full.
+const FULL: f64 = 0.75;
 
 /// How far apart rates may be that are the server's: generators begin and end each in its own way.
 const RATE_APART: f64 = 0.02;
@@ -198,7 +202,7 @@ impl Contestant {
         let LoadOutcome { requests, seconds, errors } = outcome.ok_or_else(unread)?;
         let cpu = [after[0] - before[0], after[1] - before[1]];
         let (colour, disturbed) = match self {
-            Ours => verdict_of_ours(&text).ok_or_else(unread)?,
+            Ours => verdict_of_ours(&text, cpu.iter().sum::<f64>() / seconds).ok_or_else(unread)?,
             Wrk | H2load | STime => (None, Vec::new()),
         };
         Ok(Round { contestant: self, number, requests, seconds, errors, cpu, colour, disturbed })
@@ -266,14 +270,17 @@ fn of_ours(text: &str) -> Option<LoadOutcome> {
     })
 }
 
-/// Its colour, and what makes it red. That its core was full is none of that here: all have theirs full where the server's is not.
-fn verdict_of_ours(text: &str) -> Option<(Option<String>, Vec<String>)> {
+/// Its colour, and what makes it red. That its core was full is none of that here, where it was: all have theirs full where the
+/// server's is not.
+fn verdict_of_ours(text: &str, busy: f64) -> Option<(Option<String>, Vec<String>)> {
+    let full = (busy >= FULL).then(|| Measure::Cpu.to_string());
     let document: Value = serde_json::from_str(text.trim()).ok()?;
     let run = &document["runs"][0];
     let colour = run["verdict"]["colour"].as_str()?.to_owned();
     let mut disturbed = Vec::new();
     for reason in run["outcome"]["reasons"].as_array()? {
-        if reason["colour"] == "red" && reason["measure"] != "own CPU" {
+        let measure = reason["measure"].as_str()?;
+        if reason["colour"] == "red" && full.as_deref() != Some(measure) {
             disturbed.push(reason["text"].as_str()?.to_owned());
         }
     }
@@ -321,18 +328,22 @@ mod tests {
         let reason = |measure: &str, colour: &str| {
             format!(r#"{{"measure": "{measure}", "colour": "{colour}", "text": "t"}}"#)
         };
-        for (reasons, disturbed) in [
-            (String::new(), &[][..]),
-            (reason("own CPU", "red"), &[]),
-            (reason("steal time", "amber"), &[]),
-            (format!("{}, {}", reason("own CPU", "red"), reason("steal time", "red")), &["t".to_owned()]),
+        let (full, stolen) = (Measure::Cpu.to_string(), Measure::Steal.to_string());
+        for (busy, reasons, disturbed) in [
+            (0.9, String::new(), 0),
+            (0.9, reason(&full, "red"), 0),
+            (0.9, reason(&stolen, "amber"), 0),
+            (0.9, format!("{}, {}", reason(&full, "red"), reason(&stolen, "red")), 1),
+            // Then it is not known, and not full.
+            (0.3, reason(&full, "red"), 1),
         ] {
             let text = format!(
                 r#"{{"runs": [{{"verdict": {{"colour": "red"}}, "outcome": {{"reasons": [{reasons}]}}}}]}}"#
             );
-            assert_eq!(verdict_of_ours(&text), Some((Some("red".to_owned()), disturbed.to_vec())), "{text}");
+            let expected = (Some("red".to_owned()), vec!["t".to_owned(); disturbed]);
+            assert_eq!(verdict_of_ours(&text, busy), Some(expected), "{text}");
         }
-        assert_eq!(verdict_of_ours("{}"), None);
+        assert_eq!(verdict_of_ours("{}", 1.0), None);
     }
 
     #[test]

@@ -64,15 +64,14 @@ impl Line<'_> {
         self.runs.iter().filter(|found| found.colour() == colour).count()
     }
 
-    /// The run whose peak is in the middle; the lower of two.
+    /// The run whose peak is in the middle, or where none has a peak whose sustained rate is; the lower of two.
     fn middle(&self) -> Option<&Found> {
-        let mut counted: Vec<&Found> =
-            self.counted().filter(|found| found.figure("peak").is_some()).collect();
-        counted.sort_by(|one, other| {
-            one.figure("peak").unwrap_or(0.0).total_cmp(&other.figure("peak").unwrap_or(0.0))
-        });
-        let middle = counted.len().checked_sub(1)? / 2;
-        counted.get(middle).copied()
+        ["peak", "sustained"].into_iter().find_map(|name| {
+            let known = self.counted().filter_map(|found| Some((found.figure(name)?, found)));
+            let mut known: Vec<(f64, &Found)> = known.collect();
+            known.sort_by(|one, other| one.0.total_cmp(&other.0));
+            known.get(known.len().checked_sub(1)? / 2).map(|(_, found)| *found)
+        })
     }
 }
 
@@ -106,7 +105,8 @@ impl Report {
     fn table(&self) -> String {
         let lines = self.lines();
         let mut text = String::from(
-            "| | sustained | knee | peak | peak × the first | CPU at the peak | green, amber, red |\n|---|---|---|---|---|---|---|\n",
+            "| | sustained | × the first | knee | peak | × the first | CPU at the peak, µs | green, amber, red |\n\
+             |---|---|---|---|---|---|---|---|\n",
         );
         for line in &lines {
             let cell = |name: &str, digits: usize| match line.spread(name) {
@@ -118,15 +118,19 @@ impl Report {
                 None => "–".to_owned(),
             };
             let first = lines.iter().find(|first| first.mode.name == line.mode.name);
-            let ratio = first.and_then(|first| line.beside(first, "peak"));
+            let ratio = |name: &str| {
+                let ratio = first.and_then(|first| line.beside(first, name));
+                ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{:.2}", ratio.median))
+            };
             text += &format!(
-                "| {}, {} | {} | {} | {} | {} | {} µs | {}, {}, {} |\n",
+                "| {}, {} | {} | {} | {} | {} | {} | {} | {}, {}, {} |\n",
                 line.kind.name(),
                 line.mode.unit,
                 cell("sustained", 0),
+                ratio("sustained"),
                 cell("knee", 0),
                 cell("peak", 0),
-                ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{:.2}", ratio.median)),
+                ratio("peak"),
                 cell("server's CPU at the peak", 1),
                 line.of_colour("green"),
                 line.of_colour("amber"),
@@ -253,11 +257,26 @@ mod tests {
         assert_eq!(ours.spread("peak").map(|spread| spread.max), Some(600.0));
         assert_eq!(report.without_a_result(), 1);
         let table = report.table();
-        assert!(table.contains("| nginx, handshakes/s | – | – | 200 (100 to 400) | 1.00 |"), "{table}");
+        assert!(
+            table.contains("| nginx, handshakes/s | – | – | – | 200 (100 to 400) | 1.00 | – |"),
+            "{table}"
+        );
         assert!(table.contains("| 2, 0, 1 |"), "{table}");
+        assert_eq!(ours.middle().map(|found| found.round), Some(1));
         let mut single = Report::default();
         single.take(found(Kind::Nginx, 1, 100.0, "green"));
-        assert!(single.table().contains("| – | – | 100 | 1.00 |"), "{}", single.table());
+        assert!(single.table().contains("| – | – | – | 100 | 1.00 |"), "{}", single.table());
+        // A result without a peak is one, whatever was red before it.
+        let mut late = Report::default();
+        late.take(Found {
+            run: json!({"verdict": {"colour": "red"}, "figures": []}),
+            ..found(Kind::Nginx, 1, 0.0, "")
+        });
+        let figures = json!([{"name": "sustained", "value": 90.0}, {"name": "peak", "value": null}]);
+        let run = json!({"verdict": {"colour": "amber"}, "figures": figures});
+        late.take(Found { run, ..found(Kind::Nginx, 1, 0.0, "") });
+        assert_eq!(late.lines()[0].middle().map(Found::colour), Some("amber"));
+        assert!(late.table().contains("| 90 | 1.00 | – | – | – | – | 0, 1, 1 |"), "{}", late.table());
         // Made again, it has one.
         report.take(found(Kind::Ours, 3, 1_200.0, "amber"));
         assert_eq!(report.without_a_result(), 0);

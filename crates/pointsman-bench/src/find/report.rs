@@ -267,7 +267,7 @@ impl Found {
         };
         json!({
             "version": 1, "kind": "find", "counted": self.counted.name(), "ending": ending, "result": findings,
-            "seconds": self.seconds, "waited_seconds": self.waited_seconds, "cut_short": self.cut.is_some(), "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
+            "seconds": self.seconds, "waited_seconds": self.waited_seconds, "cut_short": self.cut.is_some(), "cut_by": self.cut.as_ref().map(|cut| cut.by.name()), "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
             "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "negotiated": negotiated(&self.negotiated), "trials": trials,
         })
@@ -397,8 +397,8 @@ mod tests {
 
     #[test]
     fn a_search_that_was_cut_short_says_so_whatever_it_found() {
-        let of_time = |phase| Some(Cut { by: CutBy::Time, phase });
-        let none = ended(Ending::None(NoResult::OutOfTrials), of_time(Phase::Ramp)).report("it");
+        let of_time = |missing: &[Phase]| Some(Cut { by: CutBy::Time, missing: missing.to_vec() });
+        let none = ended(Ending::None(NoResult::OutOfTrials), of_time(&[Phase::Ramp])).report("it");
         assert_eq!(
             (none.colour, &*none.reasons),
             (Colour::Red, &["the time was up before a boundary was found".to_owned()][..])
@@ -421,11 +421,11 @@ mod tests {
         };
         let whole = found(None);
         assert_eq!((whole.colour, whole.reasons.len()), (Colour::Green, 0));
-        let used_up = found(Some(Cut { by: CutBy::Trials, phase: Phase::Peak }));
+        let used_up = found(Some(Cut { by: CutBy::Trials, missing: vec![Phase::Peak] }));
         let expected =
             "the trials were used up before the search was at its end: no more trials of peak were run";
         assert_eq!((used_up.colour, &*used_up.reasons), (Colour::Amber, &[expected.to_owned()][..]));
-        let cut = found(of_time(Phase::Sweep));
+        let cut = found(of_time(&[Phase::Sweep, Phase::Zoom, Phase::Peak]));
         assert_eq!(
             (cut.colour, &*cut.reasons),
             (
@@ -439,6 +439,7 @@ mod tests {
         assert_eq!(hysteresis.value, None);
         let json = cut.outcome.expect("all");
         assert_eq!((&json["result"]["hysteresis_share"], &json["cut_short"]), (&Value::Null, &json!(true)));
+        assert_eq!(json["cut_by"], "time");
     }
 
     /// A trial that counts.

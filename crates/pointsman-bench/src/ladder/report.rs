@@ -41,9 +41,8 @@ impl Top {
             peak.low,
             peak.high
         );
-        let smallest = self.smallest.filter(|smallest| *smallest < clients);
-        match smallest {
-            Some(smallest) => format!("{most} {smallest} clients are enough for that."),
+        match self.enough.filter(|enough| *enough < clients) {
+            Some(enough) => format!("{most} {enough} clients are enough for that."),
             None if clients == self.asked.clients_max => format!("{most} More clients may reach more."),
             None => most,
         }

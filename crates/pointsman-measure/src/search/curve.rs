@@ -170,9 +170,8 @@ fn knee_of<'r>(loads: impl Iterator<Item = &'r [&'r Record]>) -> Option<Knee> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::{Phase, Seen, Trial};
+    use super::super::trial::{Phase, counted};
     use super::*;
-    use crate::verdict::Colour;
 
     const ANY: (f64, f64) = (0.0, f64::INFINITY);
 
@@ -191,28 +190,7 @@ mod tests {
 
     #[test]
     fn no_rate_is_below_0() {
-        let record = |achieved_per_s: f64| Record {
-            trial: Trial {
-                number: 0,
-                phase: Phase::Ramp,
-                rate_per_s: 100.0,
-                warm_up_ms: 1,
-                measured_ms: 1,
-                seed: 0,
-            },
-            seen: Seen {
-                offered_per_s: 100.0,
-                achieved_per_s,
-                edge_per_s: 0.0,
-                errors_share: 0.0,
-                p50_us: 1,
-                p90_us: 1,
-                p99_us: 1,
-                control: Colour::Green,
-                is_disturbed: false,
-            },
-            shortfall: None,
-        };
+        let record = |achieved_per_s| counted(Phase::Ramp, 100.0, achieved_per_s, 1);
         let points = curve(&[record(10.0), record(90.0)]);
         let achieved = points[0].achieved_per_s;
         assert_eq!((points.len(), achieved.value), (1, 50.0));

@@ -169,35 +169,13 @@ impl fmt::Display for NoResult {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::{Seen, Trial};
+    use super::super::trial::counted;
     use super::*;
-    use crate::verdict::Colour;
 
     /// Trials at these demands, each with what was answered of it, behind one another.
     fn swept(trials: &[(f64, f64)]) -> Vec<Record> {
-        let record = |(number, &(rate_per_s, achieved_per_s)): (usize, &(f64, f64))| Record {
-            trial: Trial {
-                number: number as u32,
-                phase: Phase::Sweep,
-                rate_per_s,
-                warm_up_ms: 0,
-                measured_ms: 1_000,
-                seed: 1,
-            },
-            seen: Seen {
-                offered_per_s: rate_per_s,
-                achieved_per_s,
-                edge_per_s: 0.0,
-                errors_share: 0.0,
-                p50_us: 1,
-                p90_us: 1,
-                p99_us: 1,
-                control: Colour::Green,
-                is_disturbed: false,
-            },
-            shortfall: None,
-        };
-        trials.iter().enumerate().map(record).collect()
+        let record = |&(rate_per_s, achieved_per_s)| counted(Phase::Sweep, rate_per_s, achieved_per_s, 1_000);
+        trials.iter().map(record).collect()
     }
 
     #[test]

@@ -39,15 +39,14 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// Of which phase a trial is that it still has to run. A bracket says for itself that it has come to no end.
+    /// Of which phase a trial is that it still has to run. A bracket and a zoom end before the last.
     pub(super) fn wanted(&self) -> Option<Phase> {
         let (queue, phase) = match self {
             Stage::Again { .. } => return Some(Phase::Bisection),
-            Stage::Zoom { .. } => return Some(Phase::Zoom),
             Stage::Confirmation { queue, .. } => (queue, Phase::Confirmation),
             Stage::Sweep { queue, .. } => (queue, Phase::Sweep),
             Stage::Peak { queue, .. } => (queue, Phase::Peak),
-            Stage::Bracket(_) | Stage::Found(_) | Stage::None(_) => return None,
+            Stage::Bracket(_) | Stage::Zoom { .. } | Stage::Found(_) | Stage::None(_) => return None,
         };
         (!queue.is_empty()).then_some(phase)
     }

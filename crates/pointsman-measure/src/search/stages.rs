@@ -67,8 +67,8 @@ pub struct Search {
     reopened: u32,
     /// The number of the first trial behind the confirmation.
     swept_from: usize,
-    /// Of which phase the trial was that would have been the next when none was left.
-    used_up_in: Option<Phase>,
+    /// Of which phases there would have been more trials, had any been left.
+    missing: Vec<Phase>,
 }
 
 impl Search {
@@ -89,7 +89,7 @@ impl Search {
             client_ceiling: f64::INFINITY,
             reopened: 0,
             swept_from: 0,
-            used_up_in: None,
+            missing: Vec::new(),
         })
     }
 
@@ -143,9 +143,16 @@ impl Search {
         self.goal.trials_max = 0;
     }
 
-    /// Of which phase the first trial was that was not run because none was left; `None`: the search had as many as it wanted.
-    pub fn used_up_in(&self) -> Option<Phase> {
-        self.used_up_in
+    /// Of which phases there were no more trials because too few were left, in their order; of none where the search had as
+    /// many as it wanted.
+    pub fn missing(&self) -> &[Phase] {
+        &self.missing
+    }
+
+    fn misses(&mut self, phase: Phase) {
+        if !self.missing.contains(&phase) {
+            self.missing.push(phase);
+        }
     }
 
     /// All trials so far, the red ones too.
@@ -190,12 +197,13 @@ impl Search {
         loop {
             let left = self.left();
             let ceiling = self.client_ceiling;
-            if left == 0 && self.used_up_in.is_none() {
-                self.used_up_in = self.stage.wanted();
+            if let Some(phase) = self.stage.wanted().filter(|_| left == 0) {
+                self.misses(phase);
             }
             match &mut self.stage {
                 Stage::Bracket(bracket) => match bracket.next() {
                     Next::Coarse(_) | Next::Fine(_) if left <= RESERVED => {
+                        self.misses(Phase::Bisection);
                         self.stage = Stage::None(NoResult::OutOfTrials);
                     }
                     Next::Coarse(rate) => return Some(self.trial(Phase::Ramp, rate)),
@@ -224,12 +232,14 @@ impl Search {
                     let at = |share: f64| share * sustained.demanded_per_s;
                     let range = (at(SWEPT[0]), at(SWEPT[SWEPT.len() - 1]));
                     let next = curve::zoom(&points, range).filter(|rate| *rate < ceiling);
-                    match next.filter(|_| *zooms > 0 && left > PEAK_TRIALS) {
-                        Some(rate) => return Some(self.trial(Phase::Zoom, rate)),
-                        None => {
-                            let sustained = *sustained;
+                    let (next, sustained) = (next.filter(|_| *zooms > 0), *sustained);
+                    match next {
+                        Some(rate) if left > PEAK_TRIALS => return Some(self.trial(Phase::Zoom, rate)),
+                        Some(_) => {
+                            self.misses(Phase::Zoom);
                             self.ask_again(sustained, true);
                         }
+                        None => self.ask_again(sustained, true),
                     }
                 }
                 Stage::Peak { queue, .. } => match next_of(queue, ceiling, left) {
@@ -293,11 +303,15 @@ impl Search {
         let left = self.left();
         if let Some(boundary) = within {
             let is_wide = boundary.demanded.half_width_share() > WIDE * self.goal.width;
-            if is_wide && round < ROUNDS_MAX && left >= RESERVED {
+            let wants_another = is_wide && round < ROUNDS_MAX;
+            if wants_another && left >= RESERVED {
                 self.confirm(boundary.demanded.estimate, limit, round + 1);
-            } else {
-                self.sweep(found::sustained(&boundary));
+                return;
             }
+            if wants_another {
+                self.misses(Phase::Confirmation);
+            }
+            self.sweep(found::sustained(&boundary));
             return;
         }
         // The second round that passes in full: what failed there has passed.
@@ -327,18 +341,19 @@ impl Search {
         let is_wide = |rate: &Rate| rate.answered_per_s.half_width_share() > WIDE * self.goal.width;
         let of_peak = |record: &&Record| record.trial.phase == Phase::Peak;
         let tried = self.records[self.swept_from..].iter().filter(of_peak).count();
-        match findings.peak.as_ref().filter(|peak| is_wide(peak)) {
-            // Above what the client can do nothing more is tried, and the interval stays wide.
-            Some(peak)
-                if tried < PEAK_TRIALS_MAX
-                    && left >= PEAK_TRIALS
-                    && peak.demanded_per_s < self.client_ceiling =>
-            {
+        // Above what the client can do nothing more is tried, and the interval stays wide.
+        let wide = findings.peak.as_ref().filter(|peak| {
+            is_wide(peak) && tried < PEAK_TRIALS_MAX && peak.demanded_per_s < self.client_ceiling
+        });
+        if let Some(peak) = wide {
+            if left >= PEAK_TRIALS {
                 let queue = VecDeque::from([peak.demanded_per_s; PEAK_TRIALS]);
                 self.stage = Stage::Peak { queue, sustained };
+                return;
             }
-            _ => self.stage = Stage::Found(Box::new(findings)),
+            self.misses(Phase::Peak);
         }
+        self.stage = Stage::Found(Box::new(findings));
     }
 
     /// The sweep has been run: unless it contradicts the boundary, the curve is zoomed.

@@ -114,3 +114,21 @@ impl Record {
         self.shortfall.is_none()
     }
 }
+
+/// A trial that counts, of which so much was answered a second.
+#[cfg(test)]
+pub(super) fn counted(phase: Phase, rate_per_s: f64, achieved_per_s: f64, measured_ms: u64) -> Record {
+    let trial = Trial { number: 0, phase, rate_per_s, warm_up_ms: 0, measured_ms, seed: 1 };
+    let seen = Seen {
+        offered_per_s: rate_per_s,
+        achieved_per_s,
+        edge_per_s: 0.0,
+        errors_share: 0.0,
+        p50_us: 1,
+        p90_us: 1,
+        p99_us: 1,
+        control: Colour::Green,
+        is_disturbed: false,
+    };
+    Record { trial, seen, shortfall: None }
+}

@@ -19,11 +19,12 @@ pub struct FewerClients {
 impl FewerClients {
     /// Whether the result does not hang on the number of clients; None where the ratio is not known well enough.
     pub fn in_control(&self) -> Option<bool> {
-        if !self.ratio.covers(1.0) {
-            // What is different for certain is different, however wide the interval.
-            return Some(false);
+        // What is less for certain is less, however wide the interval, and what is more is no less.
+        match (self.ratio.high < 1.0, self.ratio.low > 1.0) {
+            (true, _) => Some(false),
+            (_, true) => Some(true),
+            _ => (self.ratio.half_width_share() <= HALF_WIDTH_MAX).then_some(true),
         }
-        (self.ratio.half_width_share() <= HALF_WIDTH_MAX).then_some(true)
     }
 
     pub(super) fn reason(&self) -> Option<Reason> {
@@ -33,6 +34,7 @@ impl FewerClients {
             self.clients
         );
         let (colour, text) = match self.in_control() {
+            Some(true) if low > 1.0 => (Colour::Amber, format!("{what}: fewer clients reach more")),
             Some(true) => return None,
             Some(false) => (Colour::Red, format!("{what}: the clients are what limits it")),
             None => (Colour::Amber, format!("{what}: that is too wide to say whether they are enough")),
@@ -140,6 +142,9 @@ mod tests {
         assert_eq!(starved.reason().map(|reason| reason.colour), Some(Colour::Red));
         let wide = FewerClients { clients: 3, ratio: Interval { estimate: 1.0, low: 0.8, high: 1.2 } };
         assert_eq!(wide.reason().map(|reason| reason.colour), Some(Colour::Amber));
+        let more = FewerClients { clients: 8, ratio: Interval { estimate: 1.03, low: 1.02, high: 1.2 } };
+        let said = more.reason().expect("they are one too many");
+        assert_eq!((more.in_control(), said.colour), (Some(true), Colour::Amber));
         let mut unclear = SmallestNumber::new(3, rates(3, &mut random));
         assert!(!unclear.is_known(), "nothing is tried yet");
         unclear.saw(&[], &mut random);

@@ -52,7 +52,7 @@ fn line(text: &mut String, words: &str) {
 }
 
 fn figure(figure: &Figure) -> [String; 2] {
-    let Some(value) = figure.value else { return [figure.name.clone(), "unknown".to_owned()] };
+    let Some(value) = figure.value else { return [figure.name.clone(), "–".to_owned()] };
     let range = figure.interval.map(|(low, high)| format!(" ({} to {})", short(low), short(high)));
     let value = format!("{}{} {}", short(value), range.unwrap_or_default(), figure.unit);
     [figure.name.clone(), value.trim_end().to_owned()]
@@ -89,7 +89,7 @@ http://a/
   At the most 500 (495 to 506) requests a second are answered.
 
   peak  500 (495 to 506) requests/s
-  knee  unknown
+  knee  –
 
   Demanded against answered
   demanded/s  phase
