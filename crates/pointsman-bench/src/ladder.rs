@@ -80,6 +80,8 @@ pub struct Top {
     pub not_in_control: Option<u32>,
     /// What one client less than those reaches.
     pub fewer: Option<FewerClients>,
+    /// A number of clients that reaches more than those of the peak, which then was none, and how many times as much.
+    pub more: Option<(u32, Interval)>,
     /// The smallest number of clients that reaches the same; `None`: there may be a smaller one than `enough`.
     pub smallest: Option<u32>,
     /// The least number of clients that is known to reach the same.
@@ -105,10 +107,15 @@ pub struct Top {
 }
 
 impl Ladder {
+    /// What one answer of a trial is a second.
+    fn one_per_s(&self) -> f64 {
+        1.0 / self.plan.time.as_secs_f64()
+    }
+
     /// Where the mean of these rates of trials is. Those that are the same could each have been one answer apart.
     fn interval_of(&self, rates: &[f64]) -> Option<Interval> {
-        let one = 1.0 / self.plan.time.as_secs_f64();
-        mean_interval(rates).map(|mean| mean.widened((mean.low - one).max(0.0), mean.high + one))
+        mean_interval(rates)
+            .map(|mean| mean.widened((mean.low - self.one_per_s()).max(0.0), mean.high + self.one_per_s()))
     }
 }
 
@@ -119,7 +126,7 @@ impl Top {
             return Colour::Red;
         }
         let counted = self.trials.iter().filter(|trial| trial.counts()).map(|trial| trial.verdict.colour);
-        let bounded = self.not_in_control.map(|_| Colour::Amber);
+        let bounded = self.not_in_control.map(|_| Colour::Amber).or(self.more.map(|_| Colour::Amber));
         let open = self.open_question().map(|(colour, _)| colour).or(self.unclear().map(|_| Colour::Amber));
         let bounded = bounded.or(self.not_run.as_ref().map(|_| Colour::Amber));
         let bounded = bounded.or(self.was_cut_short.then_some(Colour::Amber));
@@ -146,6 +153,9 @@ impl Top {
         let bound = self.not_in_control.map(|clients| {
             format!("with {clients} clients the generator was not in control: more may reach more")
         });
+        let more = self.more.map(|(clients, Interval { estimate, low, high })| {
+            format!("{clients} clients reach {estimate:.3} ({low:.3} to {high:.3}) times as much: the peak is not with those that it was looked for with")
+        });
         let of_clients = self.of_clients();
         let of_clients = of_clients.reasons.iter().map(|reason| reason.text.clone());
         voids
@@ -153,6 +163,7 @@ impl Top {
             .chain(nothing)
             .chain(cut_short)
             .chain(bound)
+            .chain(more)
             .chain(of_clients)
             .chain(self.open_question().map(|(_, sentence)| sentence))
             .chain(self.unclear())
@@ -218,6 +229,7 @@ pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault
         peak: None,
         not_in_control: None,
         fewer: None,
+        more: None,
         smallest: None,
         enough: None,
         law: None,
@@ -282,13 +294,15 @@ impl Climber<'_> {
         let all = clients as u32;
         let with_all = self.compared(all)?;
         top.peak = top.asked.interval_of(&with_all).map(|interval| (all, interval));
-        let mut smallest = SmallestNumber::new(all, with_all);
+        let mut smallest = SmallestNumber::new(all, with_all, self.asked.one_per_s());
         while let Some(clients) = smallest.next() {
             let rates = self.compared(clients)?;
             let compared = smallest.saw(&rates, &mut self.random);
             if clients + 1 == all {
                 top.fewer = compared;
             }
+            let more = compared.map(|compared| compared.ratio).filter(|ratio| ratio.low > 1.0);
+            top.more = more.map(|ratio| (clients, ratio)).or(top.more);
             // Known so far, if there is no time for more.
             top.enough = top.peak.map(|_| smallest.smallest());
         }
@@ -406,6 +420,7 @@ mod tests {
             peak: Some((peak, Interval { estimate: 100.0, low: 99.0, high: 101.0 })),
             not_in_control: None,
             fewer: None,
+            more: None,
             smallest: Some(peak),
             enough: Some(peak),
             law: None,
@@ -467,6 +482,10 @@ mod tests {
         let of_all = Top { smallest: None, enough: Some(5), fewer: Some(same), ..top(8, 8) };
         assert!(of_all.answer().ends_with("with 8 clients. 5 clients are enough for that."));
         assert!(json["smallest_clients"].is_null() && json["enough_clients"] == 4, "{json}");
+        let ratio = Interval { estimate: 1.05, low: 1.04, high: 1.06 };
+        let passed_over = Top { more: Some((3, ratio)), ..top(4, 8) };
+        assert_eq!((passed_over.colour(), passed_over.reasons().len()), (Colour::Amber, 1));
+        assert!(passed_over.answer().starts_with("At least 100 "), "{}", passed_over.answer());
         let mut ended = Top { not_run: Some("nobody is there".to_owned()), ..top(4, 8) };
         assert_eq!(
             (ended.colour(), ended.reasons()),

@@ -18,8 +18,13 @@ impl Sink for Deaf {
 
 const DEPTH_MAX: u32 = 1_000_000;
 
-/// The most bytes that a reader holds while it is fed the beginning and then a piece so many times.
+/// The most bytes that a reader holds so, of several goes: what the tests' own thread takes meanwhile is in one of them at most.
 fn held(beginning: &str, repeated: &str, times: usize) -> usize {
+    (0..3).map(|_| held_in_one_go(beginning, repeated, times)).min().expect("three")
+}
+
+/// The most bytes that are held while a reader is fed the beginning and then a piece so many times.
+fn held_in_one_go(beginning: &str, repeated: &str, times: usize) -> usize {
     let member = |name: &str| JsonStep::Member(name.into());
     let paths = JsonPaths::new(&[
         JsonPath { steps: vec![member("a"), JsonStep::Every] },

@@ -29,7 +29,7 @@ pub(super) struct Contest {
     connections: u32,
     /// Whether each request has a connection of its own.
     is_fresh: bool,
-    /// Whether what the server answers a second is known beforehand, [`server::STEADY_PER_S`].
+    /// Whether what the server answers a second is known beforehand, [`super::server::STEADY_PER_S`].
     is_steady: bool,
     pub(super) contestants: &'static [Contestant],
     pub(super) bar: Bar,

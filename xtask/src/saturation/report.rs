@@ -46,6 +46,10 @@ impl Line<'_> {
         Spread::of(self.counted().filter_map(|found| found.figure(name)))
     }
 
+    fn rounds_with(&self, name: &str) -> usize {
+        self.counted().filter(|found| found.figure(name).is_some()).count()
+    }
+
     fn counted(&self) -> impl Iterator<Item = &Found> {
         self.runs.iter().copied().filter(|found| found.counts())
     }
@@ -111,7 +115,7 @@ impl Report {
         for line in &lines {
             let cell = |name: &str, digits: usize| match line.spread(name) {
                 // One round says nothing of how far rounds are apart.
-                Some(Spread { median, .. }) if line.counted().count() < 2 => format!("{median:.digits$}"),
+                Some(Spread { median, .. }) if line.rounds_with(name) < 2 => format!("{median:.digits$}"),
                 Some(Spread { median, min, max }) => {
                     format!("{median:.digits$} ({min:.digits$} to {max:.digits$})")
                 }

@@ -175,6 +175,13 @@ fn name(field: &Field) -> &'static str {
     }
 }
 
+/// All fours of these, each once and in one order.
+fn fours(values: &[OwnedValue]) -> Vec<Vec<OwnedValue>> {
+    let sets = (0_u32..1 << values.len()).filter(|set| set.count_ones() == 4);
+    let members = |set: u32| values.iter().enumerate().filter(move |(at, _)| set & (1 << at) != 0);
+    sets.map(|set| members(set).map(|(_, value)| value.clone()).collect()).collect()
+}
+
 /// Lists of values, among them one for everything that the tests above can say of a field.
 fn lists(field: &str) -> Vec<Vec<OwnedValue>> {
     let text = |text: &str| OwnedValue::Text(text.as_bytes().into());
@@ -199,6 +206,8 @@ fn lists(field: &str) -> Vec<Vec<OwnedValue>> {
             for length in 0..3 {
                 lengths.push(longer(&lengths[length]));
             }
+            // Two texts, and numbers above and below: each may have to be there for another test.
+            lengths.push(fours(&values));
             lengths.concat()
         }
     }

@@ -442,6 +442,16 @@ mod tests {
         assert_eq!(json["cut_by"], "time");
     }
 
+    #[test]
+    fn where_the_time_is_up_there_are_no_trials_either() {
+        let (none, some) = (&[][..], &[Phase::Zoom, Phase::Peak][..]);
+        let cut = |by, missing: &[Phase]| Some(Cut { by, missing: missing.to_vec() });
+        assert_eq!(Cut::of(None, none), None);
+        assert_eq!(Cut::of(None, some), cut(CutBy::Trials, some));
+        assert_eq!(Cut::of(Some(Phase::Zoom), some), cut(CutBy::Time, some));
+        assert_eq!(Cut::of(Some(Phase::Ramp), none), cut(CutBy::Time, &[Phase::Ramp]));
+    }
+
     /// A trial that counts.
     fn tried() -> Tried {
         let trial = Trial {

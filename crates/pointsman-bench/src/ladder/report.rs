@@ -36,7 +36,7 @@ impl Top {
         let Some((clients, peak)) = self.peak else { return "Nothing was found.".to_owned() };
         let most = format!(
             "At {} {:.0} ({:.0} to {:.0}) requests a second are answered, with {clients} clients.",
-            if self.not_in_control.is_some() { "least" } else { "the most" },
+            if self.not_in_control.is_some() || self.more.is_some() { "least" } else { "the most" },
             peak.estimate,
             peak.low,
             peak.high
@@ -151,6 +151,9 @@ impl Top {
                 json!({"clients": clients, "estimate": peak.estimate, "low": peak.low, "high": peak.high})
             }),
             "smallest_clients": self.smallest, "enough_clients": self.enough, "not_in_control": self.not_in_control,
+            "more": self.more.map(|(clients, ratio)| {
+                json!({"clients": clients, "ratio": ratio.estimate, "low": ratio.low, "high": ratio.high})
+            }),
             "one_client_less": self.fewer.map(|fewer| {
                 json!({"ratio": fewer.ratio.estimate, "low": fewer.ratio.low, "high": fewer.ratio.high})
             }),

@@ -202,8 +202,9 @@ impl Search {
             }
             match &mut self.stage {
                 Stage::Bracket(bracket) => match bracket.next() {
-                    Next::Coarse(_) | Next::Fine(_) if left <= RESERVED => {
-                        self.misses(Phase::Bisection);
+                    next @ (Next::Coarse(_) | Next::Fine(_)) if left <= RESERVED => {
+                        let is_ramp = matches!(next, Next::Coarse(_));
+                        self.misses(if is_ramp { Phase::Ramp } else { Phase::Bisection });
                         self.stage = Stage::None(NoResult::OutOfTrials);
                     }
                     Next::Coarse(rate) => return Some(self.trial(Phase::Ramp, rate)),
@@ -324,6 +325,7 @@ impl Search {
         } else if round >= ROUNDS_MAX {
             self.stage = Stage::None(NoResult::Unsteady);
         } else if left < RESERVED {
+            self.misses(Phase::Confirmation);
             self.stage = Stage::None(NoResult::OutOfTrials);
         } else {
             let towards = if passed * 2 > tried { centre * MOVE } else { centre / MOVE };
@@ -399,7 +401,11 @@ impl Search {
             return false;
         }
         if !self.reopen(greatest) {
-            self.stage = Stage::None(NoResult::Contradicted { rate_per_s: sustained.demanded_per_s });
+            // Who ended it knows no more than that.
+            self.stage = Stage::None(match self.goal.trials_max {
+                0 => NoResult::OutOfTrials,
+                _ => NoResult::Contradicted { rate_per_s: sustained.demanded_per_s },
+            });
         }
         true
     }
@@ -415,8 +421,12 @@ impl Search {
         true
     }
 
-    fn may_reopen(&self) -> bool {
-        self.reopened < REOPENED_MAX && self.left() >= BRACKET + RESERVED
+    fn may_reopen(&mut self) -> bool {
+        let (may, can) = (self.reopened < REOPENED_MAX, self.left() >= BRACKET + RESERVED);
+        if may && !can {
+            self.misses(Phase::Bisection);
+        }
+        may && can
     }
 
     /// How many trials there may still be. Those that others of the host have disturbed are none of them.

@@ -43,15 +43,21 @@ impl FewerClients {
     }
 }
 
-/// Compares the rates achieved in trials with all `clients` with those in trials with one less. None where there are
-/// fewer than four of either, and where nothing was achieved.
+/// Compares the rates achieved in trials with all `clients` with those in trials with one less; each is known to
+/// `one_per_s`, what one answer of a trial is a second. None where there are fewer than four of either, and where
+/// nothing was achieved.
 pub fn fewer_clients(
     clients: u32,
     with_all: &[f64],
     with_one_less: &[f64],
+    one_per_s: f64,
     random: &mut Random,
 ) -> Option<FewerClients> {
-    Some(FewerClients { clients, ratio: ratio_of_samples(with_all, with_one_less, random)? })
+    let ratio = ratio_of_samples(with_all, with_one_less, random)?;
+    // Trials that came to the same are not the same: each could have been one answer apart.
+    let most = with_all.iter().copied().fold(0.0, f64::max);
+    let apart = 2.0 * one_per_s / most;
+    Some(FewerClients { clients, ratio: ratio.widened((ratio.low - apart).max(0.0), ratio.high + apart) })
 }
 
 /// Finds the smallest number of clients that sees what all see: the third method of SURFnet's test bench. One is taken
@@ -61,6 +67,7 @@ pub fn fewer_clients(
 pub struct SmallestNumber {
     all: u32,
     with_all: Vec<f64>,
+    one_per_s: f64,
     enough: u32,
     too_few: u32,
     /// Whether those are known to be too few: none are.
@@ -68,9 +75,9 @@ pub struct SmallestNumber {
 }
 
 impl SmallestNumber {
-    /// Begins with the rates that all `clients` achieved in a few trials.
-    pub fn new(clients: u32, with_all: Vec<f64>) -> Self {
-        Self { all: clients, with_all, enough: clients, too_few: 0, is_known: true }
+    /// Begins with the rates that all `clients` achieved in a few trials, in which one answer is `one_per_s`.
+    pub fn new(clients: u32, with_all: Vec<f64>, one_per_s: f64) -> Self {
+        Self { all: clients, with_all, one_per_s, enough: clients, too_few: 0, is_known: true }
     }
 
     /// With how many clients the next trials are to be made, at the same total rate; None at the end.
@@ -85,7 +92,7 @@ impl SmallestNumber {
     /// add up; a ratio that is too wide to say anything counts as too few.
     pub fn saw(&mut self, rates: &[f64], random: &mut Random) -> Option<FewerClients> {
         let tried = self.next()?;
-        let compared = fewer_clients(self.all, &self.with_all, rates, random);
+        let compared = fewer_clients(self.all, &self.with_all, rates, self.one_per_s, random);
         if compared.is_some_and(|compared| compared.in_control() == Some(true)) {
             self.enough = tried;
         } else {
@@ -121,7 +128,7 @@ mod tests {
         let right = (0..100)
             .filter(|seed| {
                 let mut random = Random::new(*seed);
-                let mut search = SmallestNumber::new(6, rates(6, &mut random));
+                let mut search = SmallestNumber::new(6, rates(6, &mut random), 0.1);
                 while let Some(clients) = search.next() {
                     let seen = rates(clients, &mut random);
                     search.saw(&seen, &mut random);
@@ -137,7 +144,7 @@ mod tests {
     fn too_few_clients_are_red_and_a_wide_ratio_amber() {
         let mut random = Random::new(1);
         let (three, two) = (rates(3, &mut random), rates(2, &mut random));
-        let starved = fewer_clients(3, &three, &two, &mut random).expect("eight trials each");
+        let starved = fewer_clients(3, &three, &two, 0.1, &mut random).expect("eight trials each");
         assert_eq!(starved.in_control(), Some(false));
         assert_eq!(starved.reason().map(|reason| reason.colour), Some(Colour::Red));
         let wide = FewerClients { clients: 3, ratio: Interval { estimate: 1.0, low: 0.8, high: 1.2 } };
@@ -145,11 +152,21 @@ mod tests {
         let more = FewerClients { clients: 8, ratio: Interval { estimate: 1.03, low: 1.02, high: 1.2 } };
         let said = more.reason().expect("they are one too many");
         assert_eq!((more.in_control(), said.colour), (Some(true), Colour::Amber));
-        let mut unclear = SmallestNumber::new(3, rates(3, &mut random));
+        let mut unclear = SmallestNumber::new(3, rates(3, &mut random), 0.1);
         assert!(!unclear.is_known(), "nothing is tried yet");
         unclear.saw(&[], &mut random);
         assert_eq!((unclear.next(), unclear.smallest(), unclear.is_known()), (None, 3, false));
-        assert_eq!(SmallestNumber::new(1, vec![]).next(), None);
-        assert_eq!(SmallestNumber::new(0, vec![]).next(), None);
+        assert_eq!(SmallestNumber::new(1, vec![], 0.1).next(), None);
+        assert_eq!(SmallestNumber::new(0, vec![], 0.1).next(), None);
+    }
+
+    #[test]
+    fn rates_that_are_an_answer_apart_are_the_same() {
+        for (less, expected) in [(4999.9, Some(true)), (5000.1, Some(true)), (4990.0, Some(false))] {
+            let mut random = Random::new(1);
+            let compared = fewer_clients(8, &[5000.0; 6], &[less; 6], 0.1, &mut random).expect("six each");
+            assert_eq!(compared.in_control(), expected, "{less}: {compared:?}");
+            assert_eq!(compared.reason().is_none(), expected == Some(true), "{less}: {compared:?}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Searches against servers of known behaviour, over hundreds of seeds.
 
 mod servers;
+mod short;
 
 use pointsman_measure::search::{Findings, Goal, Limit, NoResult, Phase, Search, Seen, Step, Trial};
 use pointsman_measure::verdict::Colour;
@@ -290,35 +291,6 @@ fn a_client_that_is_too_weak_gives_a_lower_bound() {
     assert_eq!(found, Err(NoResult::ClientNotInControl { rate_per_s: 10.0 }));
 }
 
-/// Whoever ends it: the client was in control, and the server is steady.
-#[test]
-fn a_search_that_is_ended_says_nothing_of_what_was_not_run() {
-    let server = Server::Deterministic { capacity: 500.0 };
-    let (mut without, mut with) = (0, 0);
-    for trials in 0..60 {
-        let mut search = Search::new(goal(100_000), 1).expect("a goal that can be");
-        while search.records().len() < trials
-            && let Step::Run(trial) = search.step()
-        {
-            search.saw(run(server, &trial));
-        }
-        search.end();
-        match search.step() {
-            Step::None(why) => {
-                assert_eq!(why, NoResult::OutOfTrials, "behind {trials} trials");
-                without += 1;
-            }
-            Step::Found(found) => {
-                assert!(found.hysteresis_share.is_none_or(|share| share < 0.05), "{found:?}");
-                assert!(search.missing().contains(&Phase::Peak), "behind {trials} trials it is missing");
-                with += 1;
-            }
-            Step::Run(trial) => panic!("{trial:?}"),
-        }
-    }
-    assert!(without > 10 && with > 10, "{without} without a result, {with} with one");
-}
-
 /// Whether trials pass has nothing to do with their loads, by chance.
 fn by_chance(mut coin: pointsman_measure::Random) -> impl FnMut(&Trial) -> Seen {
     move |trial| {
@@ -326,53 +298,6 @@ fn by_chance(mut coin: pointsman_measure::Random) -> impl FnMut(&Trial) -> Seen 
         let trial = Trial { rate_per_s: 50.0, ..*trial };
         Seen { p99_us, ..run(Server::Deterministic { capacity: 1e7 }, &trial) }
     }
-}
-
-#[test]
-fn no_server_is_unsteady_by_trials_that_were_not_run() {
-    let mut ended_early = 0;
-    for seed in 0..50 {
-        let (found, whole) = search(Goal::default(), seed, by_chance(pointsman_measure::Random::new(seed)));
-        if found != Err(NoResult::Unsteady) {
-            continue;
-        }
-        let mut seen = by_chance(pointsman_measure::Random::new(seed));
-        let mut search = Search::new(Goal::default(), seed).expect("a goal that can be");
-        for _ in 1..whole.records().len() {
-            let Step::Run(trial) = search.step() else { panic!("it is as long as the other") };
-            search.saw(seen(&trial));
-        }
-        search.end();
-        let step = search.step();
-        assert!(!matches!(step, Step::None(NoResult::Unsteady)), "{seed}: one confirmation is missing");
-        ended_early += 1;
-    }
-    assert!(ended_early > 5, "{ended_early}");
-}
-
-#[test]
-fn a_search_without_trials_says_where_it_had_none() {
-    let server = Server::Deterministic { capacity: 500.0 };
-    let (found, whole) = search(Goal::default(), 1, |trial| run(server, trial));
-    assert!(found.is_ok_and(|found| found.peak.is_some()) && whole.missing().is_empty());
-    // Some are red, and as many are missing before the last, which are kept for the peak.
-    let few = Goal { trials_max: whole.records().len() as u32 + 5, ..Goal::default() };
-    let mut red = 0;
-    let (found, cut) = search(few, 1, |trial| {
-        let is_red = trial.phase == Phase::Sweep && red < 9;
-        red += u32::from(is_red);
-        let control = if is_red { Colour::Red } else { Colour::Green };
-        Seen { control, ..run(server, trial) }
-    });
-    assert!(found.is_ok_and(|found| found.peak.is_some()));
-    assert_eq!(cut.missing(), [Phase::Zoom]);
-    // Red ones are run again, until there are no more.
-    let (found, cut) = search(Goal::default(), 1, |trial| {
-        let control = if trial.phase == Phase::Sweep { Colour::Red } else { Colour::Green };
-        Seen { control, ..run(server, trial) }
-    });
-    assert!(found.is_ok_and(|found| found.peak.is_none()));
-    assert_eq!(cut.missing(), [Phase::Sweep, Phase::Zoom, Phase::Peak]);
 }
 
 /// What disturbs a machine for a while says nothing about what the client can do.
