@@ -133,6 +133,8 @@ pub(super) struct Round {
     pub(super) contestant: Contestant,
     pub(super) number: usize,
     pub(super) requests: u64,
+    /// Of these, answers that came in the time.
+    pub(super) in_time: u64,
     pub(super) seconds: f64,
     pub(super) errors: u64,
     /// User and system, in seconds.
@@ -145,7 +147,7 @@ pub(super) struct Round {
 
 impl Round {
     pub(super) fn rate(&self) -> f64 {
-        self.requests as f64 / self.seconds
+        self.in_time as f64 / self.seconds
     }
 
     /// CPU time of the generator, in microseconds.
@@ -201,11 +203,16 @@ impl Contestant {
         let unread = || Failure::new(format!("cannot read what {} says:\n{text}", self.name()));
         let LoadOutcome { requests, seconds, errors } = outcome.ok_or_else(unread)?;
         let cpu = [after[0] - before[0], after[1] - before[1]];
+        // Ours waits for the answers to all that it asked; the others leave when the time is up.
+        let in_time = match self {
+            Ours => in_time_of_ours(&text).ok_or_else(unread)?,
+            Wrk | H2load | STime => requests,
+        };
         let (colour, disturbed) = match self {
             Ours => verdict_of_ours(&text, cpu.iter().sum::<f64>() / seconds).ok_or_else(unread)?,
             Wrk | H2load | STime => (None, Vec::new()),
         };
-        Ok(Round { contestant: self, number, requests, seconds, errors, cpu, colour, disturbed })
+        Ok(Round { contestant: self, number, requests, in_time, seconds, errors, cpu, colour, disturbed })
     }
 
     fn words(
@@ -270,6 +277,11 @@ fn of_ours(text: &str) -> Option<LoadOutcome> {
     })
 }
 
+fn in_time_of_ours(text: &str) -> Option<u64> {
+    let document: Value = serde_json::from_str(text.trim()).ok()?;
+    document["runs"][0]["outcome"]["requests"]["answered_in_time"].as_u64()
+}
+
 /// Its colour, and what makes it red. That its core was full is none of that here, where it was: all have theirs full where the
 /// server's is not.
 fn verdict_of_ours(text: &str, busy: f64) -> Option<(Option<String>, Vec<String>)> {
@@ -325,6 +337,8 @@ mod tests {
                      "requests": {"answered": 10, "failed": 1, "unsent": 2}}}]}"#;
         assert_eq!(of_ours(text), Some(LoadOutcome { requests: 10, seconds: 2.0, errors: 3 }));
         assert_eq!(of_ours("{}"), None);
+        let text = r#"{"runs": [{"outcome": {"requests": {"answered": 10, "answered_in_time": 9}}}]}"#;
+        assert_eq!((in_time_of_ours(text), in_time_of_ours("{}")), (Some(9), None));
         let reason = |measure: &str, colour: &str| {
             format!(r#"{{"measure": "{measure}", "colour": "{colour}", "text": "t"}}"#)
         };

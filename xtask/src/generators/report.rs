@@ -107,7 +107,7 @@ impl Result {
             .iter()
             .map(|round| {
                 json!({
-                    "generator": round.contestant.name(), "round": round.number, "requests": round.requests,
+                    "generator": round.contestant.name(), "round": round.number, "requests": round.requests, "in_time": round.in_time,
                     "seconds": round.seconds, "errors": round.errors, "user_seconds": round.cpu[0],
                     "system_seconds": round.cpu[1], "colour": round.colour, "disturbed": round.disturbed,
                 })
@@ -193,7 +193,18 @@ mod tests {
 
     fn round(contestant: Contestant, number: usize, requests: u64, cpu: f64) -> Round {
         let (colour, disturbed) = (None, Vec::new());
-        Round { contestant, number, requests, seconds: 1.0, errors: 0, cpu: [cpu, 0.0], colour, disturbed }
+        let in_time = requests;
+        Round {
+            contestant,
+            number,
+            requests,
+            in_time,
+            seconds: 1.0,
+            errors: 0,
+            cpu: [cpu, 0.0],
+            colour,
+            disturbed,
+        }
     }
 
     #[test]
