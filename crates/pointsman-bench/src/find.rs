@@ -183,14 +183,10 @@ impl Found {
 }
 
 impl Cut {
-    /// Where the time is up there are no trials either.
-    fn of(by_time: Option<Phase>, missing: &[Phase]) -> Option<Cut> {
-        match by_time {
-            Some(phase) if missing.is_empty() => Some(Cut { by: CutBy::Time, missing: vec![phase] }),
-            Some(_) => Some(Cut { by: CutBy::Time, missing: missing.to_vec() }),
-            None if missing.is_empty() => None,
-            None => Some(Cut { by: CutBy::Trials, missing: missing.to_vec() }),
-        }
+    /// Where the time is up there are no trials either, and the one that would have been the next is among those that are missing.
+    fn of(is_time_up: bool, missing: &[Phase]) -> Option<Cut> {
+        let by = if is_time_up { CutBy::Time } else { CutBy::Trials };
+        (!missing.is_empty()).then(|| Cut { by, missing: missing.to_vec() })
     }
 
     /// What is not there of the search.
@@ -248,13 +244,13 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
     let began = Instant::now();
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let interrupt = &asked.plan.interrupt;
-    let (mut cut_in, mut was_interrupted) = (None, false);
+    let (mut is_time_up, mut was_interrupted) = (false, false);
     let mut waited = Duration::ZERO;
     let mut trials = Vec::new();
     let mut agreed = crate::negotiated::Agreements::default();
     let (mut machine, mut addresses) = (None, Vec::new());
     let ending = loop {
-        if cut_in.is_none() && !was_interrupted && !trials.is_empty() && interrupt.has_come() {
+        if !is_time_up && !was_interrupted && !trials.is_empty() && interrupt.has_come() {
             was_interrupted = true;
             search.end();
         }
@@ -265,7 +261,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         };
         // Where it was at its end by then nothing is cut.
         if asked.left(began).is_zero() {
-            cut_in = Some(trial.phase);
+            is_time_up = true;
             search.end();
             continue;
         }
@@ -313,7 +309,7 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         began_unix_s,
         seconds: began.elapsed().as_secs_f64(),
         waited_seconds: waited.as_secs_f64(),
-        cut: Cut::of(cut_in, missing),
+        cut: Cut::of(is_time_up, missing),
         was_interrupted,
     })
 }

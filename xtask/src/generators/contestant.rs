@@ -194,25 +194,33 @@ impl Contestant {
         let statuses: &[i32] = if matches!(self, Ours) { &[0, 1] } else { &[0] };
         let text = written_with(&mut command, statuses)?;
         let after = children_cpu()?;
+        let cpu = [after[0] - before[0], after[1] - before[1]];
+        let own = if matches!(self, Ours) { run_of_ours(&text) } else { Value::Null };
         let outcome = match self {
-            Ours => of_ours(&text),
+            Ours => of_ours(&own),
             Wrk => LoadOutcome::read(&text),
             H2load => LoadOutcome::of_h2load(&text),
             STime => of_s_time(&text, seconds),
         };
         let unread = || Failure::new(format!("cannot read what {} says:\n{text}", self.name()));
         let LoadOutcome { requests, seconds, errors } = outcome.ok_or_else(unread)?;
-        let cpu = [after[0] - before[0], after[1] - before[1]];
-        // Ours waits for the answers to all that it asked; the others leave when the time is up.
-        let in_time = match self {
-            Ours => in_time_of_ours(&text).ok_or_else(unread)?,
-            Wrk | H2load | STime => requests,
+        let mut round = Round {
+            contestant: self,
+            number,
+            requests,
+            in_time: requests,
+            seconds,
+            errors,
+            cpu,
+            colour: None,
+            disturbed: Vec::new(),
         };
-        let (colour, disturbed) = match self {
-            Ours => verdict_of_ours(&text, cpu.iter().sum::<f64>() / seconds).ok_or_else(unread)?,
-            Wrk | H2load | STime => (None, Vec::new()),
-        };
-        Ok(Round { contestant: self, number, requests, in_time, seconds, errors, cpu, colour, disturbed })
+        if let Ours = self {
+            // Ours waits for the answers to all that it asked; the others leave when the time is up.
+            round.in_time = in_time_of_ours(&own).ok_or_else(unread)?;
+            (round.colour, round.disturbed) = verdict_of_ours(&own, round.busy()).ok_or_else(unread)?;
+        }
+        Ok(round)
     }
 
     fn words(
@@ -263,10 +271,14 @@ impl Contestant {
     }
 }
 
-/// Of the bench's own JSON: a document with one run.
-fn of_ours(text: &str) -> Option<LoadOutcome> {
-    let document: Value = serde_json::from_str(text.trim()).ok()?;
-    let outcome = &document["runs"][0]["outcome"];
+/// The one run of the bench's own JSON; null where there is none.
+fn run_of_ours(text: &str) -> Value {
+    let document: Value = serde_json::from_str(text.trim()).unwrap_or_default();
+    document["runs"][0].clone()
+}
+
+fn of_ours(run: &Value) -> Option<LoadOutcome> {
+    let outcome = &run["outcome"];
     let requests = &outcome["requests"];
     let errors = requests["failed"].as_u64()? + requests["unsent"].as_u64()?;
     let voids = outcome["voids"].as_array()?.len() as u64;
@@ -277,17 +289,14 @@ fn of_ours(text: &str) -> Option<LoadOutcome> {
     })
 }
 
-fn in_time_of_ours(text: &str) -> Option<u64> {
-    let document: Value = serde_json::from_str(text.trim()).ok()?;
-    document["runs"][0]["outcome"]["requests"]["answered_in_time"].as_u64()
+fn in_time_of_ours(run: &Value) -> Option<u64> {
+    run["outcome"]["requests"]["answered_in_time"].as_u64()
 }
 
 /// Its colour, and what makes it red. That its core was full is none of that here, where it was: all have theirs full where the
 /// server's is not.
-fn verdict_of_ours(text: &str, busy: f64) -> Option<(Option<String>, Vec<String>)> {
+fn verdict_of_ours(run: &Value, busy: f64) -> Option<(Option<String>, Vec<String>)> {
     let full = (busy >= FULL).then(|| Measure::Cpu.to_string());
-    let document: Value = serde_json::from_str(text.trim()).ok()?;
-    let run = &document["runs"][0];
     let colour = run["verdict"]["colour"].as_str()?.to_owned();
     let mut disturbed = Vec::new();
     for reason in run["outcome"]["reasons"].as_array()? {
@@ -335,10 +344,13 @@ mod tests {
         assert_eq!(of_s_time("connect: Connection refused", 4), None);
         let text = r#"{"runs": [{"outcome": {"seconds": 2.0, "voids": [],
                      "requests": {"answered": 10, "failed": 1, "unsent": 2}}}]}"#;
-        assert_eq!(of_ours(text), Some(LoadOutcome { requests: 10, seconds: 2.0, errors: 3 }));
-        assert_eq!(of_ours("{}"), None);
+        assert_eq!(of_ours(&run_of_ours(text)), Some(LoadOutcome { requests: 10, seconds: 2.0, errors: 3 }));
+        assert_eq!(of_ours(&run_of_ours("{}")), None);
         let text = r#"{"runs": [{"outcome": {"requests": {"answered": 10, "answered_in_time": 9}}}]}"#;
-        assert_eq!((in_time_of_ours(text), in_time_of_ours("{}")), (Some(9), None));
+        assert_eq!(
+            (in_time_of_ours(&run_of_ours(text)), in_time_of_ours(&run_of_ours("{}"))),
+            (Some(9), None)
+        );
         let reason = |measure: &str, colour: &str| {
             format!(r#"{{"measure": "{measure}", "colour": "{colour}", "text": "t"}}"#)
         };
@@ -355,9 +367,9 @@ mod tests {
                 r#"{{"runs": [{{"verdict": {{"colour": "red"}}, "outcome": {{"reasons": [{reasons}]}}}}]}}"#
             );
             let expected = (Some("red".to_owned()), vec!["t".to_owned(); disturbed]);
-            assert_eq!(verdict_of_ours(&text, busy), Some(expected), "{text}");
+            assert_eq!(verdict_of_ours(&run_of_ours(&text), busy), Some(expected), "{text}");
         }
-        assert_eq!(verdict_of_ours("{}", 1.0), None);
+        assert_eq!(verdict_of_ours(&run_of_ours("{}"), 1.0), None);
     }
 
     #[test]

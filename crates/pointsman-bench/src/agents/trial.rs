@@ -66,10 +66,9 @@ pub(super) fn carry_out(
         let conductor = Conductor { plan, names, heard: &heard, calls: &calls };
         let outcome = conductor.conduct(&starts, observe);
         calls.end();
-        if outcome.as_ref().is_ok_and(|outcome| outcome.lost.is_empty()) {
-            return outcome;
+        if !outcome.as_ref().is_ok_and(|outcome| outcome.lost.is_empty()) {
+            plan.numbers.lost_count();
         }
-        plan.numbers.lost_count();
         outcome
     })
 }

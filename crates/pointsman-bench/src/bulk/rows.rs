@@ -69,23 +69,23 @@ fn row(size: u64, series: usize, trials: &[&Hauled]) -> Row {
     };
     // Trials that came to the same are not the same: each could have been a body apart.
     let one = counting.iter().map(|trial| size as f64 / trial.seconds).fold(0.0, f64::max);
-    let widened = |found: Estimate| Estimate {
-        bounds: found.bounds.map(|(low, high)| ((low - one).max(0.0), high + one)),
-        ..found
+    // Nothing is below nothing, however far trials are apart.
+    let widened = |by: f64| {
+        move |found: Estimate| Estimate {
+            bounds: found.bounds.map(|(low, high)| ((low - by).max(0.0), high + by)),
+            ..found
+        }
     };
-    // Nothing costs less than nothing, however far trials are apart.
-    let cost =
-        |found: Estimate| Estimate { bounds: found.bounds.map(|(low, high)| (low.max(0.0), high)), ..found };
     let (colour, reasons) = judged(trials, &counting);
     Row {
         size,
         series,
         counted: counting.len(),
         trials: trials.len(),
-        payload_per_s: mean(&|trial| Some(trial.payload_per_s)).map(widened),
+        payload_per_s: mean(&|trial| Some(trial.payload_per_s)).map(widened(one)),
         answers_per_s: mean(&|trial| Some(trial.answers_per_s)).map_or(0.0, |found| found.value),
-        own_us_per_mib: mean(&|trial| trial.own_us_per_mib).map(cost),
-        server_us_per_mib: mean(&|trial| trial.server_us_per_mib).map(cost),
+        own_us_per_mib: mean(&|trial| trial.own_us_per_mib).map(widened(0.0)),
+        server_us_per_mib: mean(&|trial| trial.server_us_per_mib).map(widened(0.0)),
         times_first: None,
         suite: trials.iter().map(|trial| trial.suite).find(|suite| !suite.is_empty()).unwrap_or_default(),
         colour,

@@ -446,10 +446,10 @@ mod tests {
     fn where_the_time_is_up_there_are_no_trials_either() {
         let (none, some) = (&[][..], &[Phase::Zoom, Phase::Peak][..]);
         let cut = |by, missing: &[Phase]| Some(Cut { by, missing: missing.to_vec() });
-        assert_eq!(Cut::of(None, none), None);
-        assert_eq!(Cut::of(None, some), cut(CutBy::Trials, some));
-        assert_eq!(Cut::of(Some(Phase::Zoom), some), cut(CutBy::Time, some));
-        assert_eq!(Cut::of(Some(Phase::Ramp), none), cut(CutBy::Time, &[Phase::Ramp]));
+        assert_eq!(Cut::of(false, none), None);
+        assert_eq!(Cut::of(false, some), cut(CutBy::Trials, some));
+        assert_eq!(Cut::of(true, some), cut(CutBy::Time, some));
+        assert_eq!(Cut::of(true, &[Phase::Ramp]), cut(CutBy::Time, &[Phase::Ramp]));
     }
 
     /// A trial that counts.

@@ -31,6 +31,26 @@ fn a_search_that_is_ended_says_nothing_of_what_was_not_run() {
     assert!(without > 10 && with > 10, "{without} without a result, {with} with one");
 }
 
+/// Whenever it is ended, the trial that would have been the next is of a phase that is missing.
+#[test]
+fn what_would_have_been_the_next_is_missing() {
+    let server = Server::Deterministic { capacity: 500.0 };
+    let (_, whole) = search(goal(100_000), 1, |trial| run(server, trial));
+    for trials in 0..whole.records().len() {
+        let mut search = Search::new(goal(100_000), 1).expect("a goal that can be");
+        let next = loop {
+            let Step::Run(trial) = search.step() else { panic!("{trials} trials are not all") };
+            if search.records().len() == trials {
+                break trial.phase;
+            }
+            search.saw(run(server, &trial));
+        };
+        search.end();
+        assert!(!matches!(search.step(), Step::Run(_)));
+        assert!(search.missing().contains(&next), "behind {trials} trials: {next} of {:?}", search.missing());
+    }
+}
+
 #[test]
 fn no_server_is_unsteady_by_trials_that_were_not_run() {
     let mut ended_early = 0;
