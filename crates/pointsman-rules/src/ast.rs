@@ -82,7 +82,7 @@ pub enum SettingKind {
 }
 
 /// One rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rule {
     /// All of it.
     pub span: Span,

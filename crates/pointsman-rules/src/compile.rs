@@ -13,6 +13,7 @@ mod scope;
 mod shares;
 mod targets;
 mod texts;
+mod twins;
 mod values;
 
 use std::cell::OnceCell;
@@ -186,6 +187,7 @@ impl<'a> Compiler<'a> {
         let program = Program::new(rules, fallback, self.on_unknown, targets);
         let program = program.with_payloads(payloads, self.validate);
         review::separation(&program, self.source, &mut self.findings);
+        twins::warn(&program, &mut self.findings);
         (Some(program), cases, assertions)
     }
 

@@ -283,6 +283,11 @@ const PUNCTUATION: &[(&str, Kind)] = &[
     (":", Kind::Colon),
 ];
 
+/// Whether a text may begin or end with it.
+pub(crate) fn is_quote(c: char) -> bool {
+    closing_quotes(c).is_some()
+}
+
 /// What may close a text that `open` opens. Typesetters turn plain quotes into these.
 fn closing_quotes(open: char) -> Option<&'static [char]> {
     match open {

@@ -6,6 +6,7 @@ mod cases;
 mod conditions;
 mod declarations;
 mod recovery;
+mod tables;
 mod values;
 
 pub(crate) use actions::STICKINESSES;
@@ -15,7 +16,7 @@ pub(crate) use recovery::shorten;
 #[cfg(test)]
 pub(crate) use values::WRAPPERS;
 
-use crate::ast::{FieldRef, Item, Question, RuleFile};
+use crate::ast::{Action, ActionKind, FieldRef, Item, Question, RuleFile};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::{Diagnostic, Findings, Span};
 
@@ -66,6 +67,15 @@ fn lone_return(source: &str) -> Option<Diagnostic> {
     Some(Diagnostic::error(Span { start: first, end: first + 1 }, message).help(help))
 }
 
+/// The papers end a rule set as a C function, with `return route_to(…);` for what no rule took.
+fn return_is_fallback(item: &mut Item) {
+    if let Item::Rule(rule) = item
+        && matches!(rule.then.actions[..], [Action { kind: ActionKind::RouteTo(..), .. }])
+    {
+        *item = Item::Fallback(std::mem::take(rule));
+    }
+}
+
 /// Reads one field and nothing else, as a template names it.
 pub(crate) fn parse_field(text: &str) -> Result<FieldRef, Vec<Diagnostic>> {
     let mut parser = Parser::new(text, "the end of the name");
@@ -106,6 +116,8 @@ pub(crate) struct Parser<'a> {
     resumed_at: Option<u32>,
     /// What the end of the text is called.
     end: &'static str,
+    /// Tables of extracted values that were declared so far.
+    tables: Vec<tables::Table>,
     pub(crate) findings: Findings,
 }
 
@@ -124,6 +136,7 @@ impl<'a> Parser<'a> {
             round: 0,
             resumed_at: None,
             end,
+            tables: Vec::new(),
             findings: Findings::default(),
         }
     }
@@ -131,16 +144,24 @@ impl<'a> Parser<'a> {
     fn items(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         let mut rules = 0;
+        let mut last_return = None;
         while self.token.kind != Kind::End && !self.findings.overflowed() {
             let start = self.token.span;
+            let returns = self.at_word("return");
             if let Some(item) = self.item() {
                 rules += usize::from(matches!(item, Item::Rule(_)));
                 if rules > RULES_MAX {
                     self.error(start, format!("more than {RULES_MAX} rules"), "split the rule set");
                     break;
                 }
+                if matches!(item, Item::Rule(_) | Item::Fallback(_)) {
+                    last_return = returns.then_some(items.len());
+                }
                 items.push(item);
             }
+        }
+        if let Some(item) = last_return.and_then(|at| items.get_mut(at)) {
+            return_is_fallback(item);
         }
         items
     }
@@ -155,10 +176,15 @@ impl<'a> Parser<'a> {
             return Some(Item::Rule(Box::new(self.rule())));
         }
         let quoted = matches!(self.ahead.kind, Kind::Text | Kind::OpenText);
+        if self.at_table() {
+            self.table();
+            return None;
+        }
         match word {
             "on_unknown" | "validate" | "namespace" => self.setting().map(Item::Setting),
             "test" if quoted => self.test().map(|test| Item::Test(Box::new(test))),
             "assert" if quoted => self.assertion().map(|assertion| Item::Assert(Box::new(assertion))),
+            _ if self.at_misspelt_label() => Some(Item::Rule(Box::new(self.rule()))),
             _ if self.at_rule_body() => Some(Item::Rule(Box::new(self.rule()))),
             _ => {
                 self.out_of_place();

@@ -39,6 +39,33 @@ fn formatted() {
     }
 }
 
+/// Each rule that the papers print, by itself: its modern form, or what is said about it.
+#[test]
+fn printed_rules() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/rules/printed.txt");
+    let text = read(&path);
+    let (head, sections) = text.split_once("\n== ").expect("sections");
+    let mut actual = head.to_owned();
+    let mut number = 0;
+    for section in sections.split("\n== ") {
+        let (name, source) = section.split_once('\n').expect("a name and a rule");
+        let source = source.split("\n-- ").next().unwrap_or(source).trim_end().to_owned() + "\n";
+        number += 1;
+        write!(actual, "\n== {name}\n{source}").expect("writing to a string");
+        let (kind, said) = match format(&source) {
+            Ok(modern) => {
+                assert_eq!(format(&modern).as_ref(), Ok(&modern), "{name} is not stable");
+                assert!(compile(&source, &Targets::Any).is_ok(), "{name} does not compile");
+                ("modern", modern)
+            }
+            Err(findings) => ("misprint", rendered(&findings, Path::new("printed"), &source)),
+        };
+        write!(actual, "-- {kind}\n{}\n", said.trim_end()).expect("writing to a string");
+    }
+    assert_eq!(number, 45, "43 printed rules, two of them with and without the table that they need");
+    check(&actual, &path);
+}
+
 #[test]
 fn compiled() {
     let spans = Regex::new(r"span: Span \{ start: \d+, end: \d+ \}, |number: \d+, ").expect("a regex");

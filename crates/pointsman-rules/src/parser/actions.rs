@@ -21,6 +21,11 @@ pub(crate) const STICKINESSES: &[(&str, &str)] = &[
 ];
 
 impl Parser<'_> {
+    /// Whether an action begins here, perhaps a misspelt one behind `return`.
+    pub(super) fn at_action_or_return(&self) -> bool {
+        self.at_action() || self.at_word("return")
+    }
+
     /// Whether an action begins here.
     pub(super) fn at_action(&self) -> bool {
         if !self.at(Kind::Word) {
@@ -170,7 +175,21 @@ impl Parser<'_> {
             Some(_) => Some(self.stickiness(signature)?),
             None => None,
         };
+        self.client_address(sticky.as_ref());
         Ok(ActionKind::RouteTo(target, sticky))
+    }
+
+    /// Takes `, saddr` behind a stickiness of the client's address. The papers hand over the key of the sticky table
+    /// there; the stickiness names the key already.
+    fn client_address(&mut self, sticky: Option<&Sticky>) {
+        let keyed_by_address =
+            |sticky: &Sticky| matches!(sticky.kind, StickyKind::None | StickyKind::Ip | StickyKind::IpPort);
+        let is_address =
+            self.ahead.kind == Kind::Word && older::field_name(self.ahead.span.of(self.source)) == "srcip";
+        if self.at(Kind::Comma) && is_address && sticky.is_some_and(keyed_by_address) {
+            self.bump();
+            self.bump();
+        }
     }
 
     fn split(&mut self) -> Parsed<Target> {

@@ -1,6 +1,7 @@
 //! Rules and their blocks.
 
 use super::Parser;
+use super::recovery::shorten;
 use crate::ast::{Block, Condition, Item, Name, Rule};
 use crate::lexer::Kind;
 
@@ -21,14 +22,33 @@ impl Parser<'_> {
         self.at(Kind::LeftCurly) || self.at_word("if") || self.at_action()
     }
 
+    /// Whether `R4;` or `R4=` stands here in the place of `R4:`, on a line that goes on.
+    pub(super) fn at_misspelt_label(&self) -> bool {
+        let behind = self.source[self.ahead.span.end as usize..].trim_start_matches([' ', '\t']);
+        self.at(Kind::Word)
+            && matches!(self.ahead.kind, Kind::Semicolon | Kind::Assign)
+            && behind.get(..2).is_some_and(|word| word.eq_ignore_ascii_case("if") || word.starts_with('{'))
+    }
+
+    /// `LABEL:`
+    fn rule_label(&mut self) -> Option<Name> {
+        let misspelt = self.at_misspelt_label();
+        if self.ahead.kind != Kind::Colon && !misspelt {
+            return None;
+        }
+        let label = Name { text: self.text().into(), span: self.bump() };
+        let sign = self.bump();
+        if misspelt {
+            let message = format!("expected `:` behind a label, found `{}`", sign.of(self.source));
+            self.error(sign, message, format!("write `{}:`", shorten(&label.text)));
+        }
+        Some(label)
+    }
+
     /// `LABEL: if (…) { … } else { … }`, or a block by itself.
     pub(super) fn rule(&mut self) -> Rule {
         let start = self.token.span;
-        let label = (self.ahead.kind == Kind::Colon).then(|| {
-            let label = Name { text: self.text().into(), span: self.bump() };
-            self.bump();
-            label
-        });
+        let label = self.rule_label();
         if !self.at_word("if") {
             let then = self.block();
             return Rule { span: self.since(start), label, condition: None, then, otherwise: None };
@@ -53,6 +73,10 @@ impl Parser<'_> {
         }
         let condition = self.condition();
         if self.take(Kind::RightRound).is_none() {
+            if self.at(Kind::LeftCurly) || self.at_action_or_return() {
+                self.error(self.behind(), "expected `)`", "the `(` behind `if` is not closed; add `)` here");
+                return condition;
+            }
             self.unexpected_so("`&&`, `||` or `)`", GUARD_FORM);
             self.skip_to_block();
         }

@@ -150,6 +150,9 @@ impl Parser<'_> {
         self.refuse_tilde(operand)?;
         if let Some(relation) = self.relation()? {
             let literal = self.literal(&operand.field)?;
+            if matches!(literal.kind, LiteralKind::Text(_)) && self.at_swallowed(literal.span) {
+                return Err(Broken);
+            }
             return Ok(self.related(relation, literal));
         }
         match self.token.kind {
@@ -186,7 +189,11 @@ impl Parser<'_> {
         };
         let spelled = self.text();
         self.bump();
-        Ok(Predicate::Text(operator, self.quoted(&format!("`{spelled}` compares with a text"))?))
+        let text = self.quoted(&format!("`{spelled}` compares with a text"))?;
+        if self.at_swallowed(text.span) {
+            return Err(Broken);
+        }
+        Ok(Predicate::Text(operator, text))
     }
 
     /// `~`, `=~` and `!~` are how other languages spell `matches`.
@@ -248,10 +255,25 @@ impl Parser<'_> {
         Ok(Some(relation))
     }
 
-    /// `match(field, "regex")`
+    /// `match(field, "regex")`, and `match(field, "regex") == 0`, which the papers use for a match as `regexec` does.
     fn match_call(&mut self) -> Parsed<Comparison> {
         let start = self.token.span;
         let (operand, text) = self.call_arguments("it is written `field matches \"regex\"`")?;
+        let relation = self.relation()?;
+        if let Some(relation) = relation {
+            let is_zero = self.at(Kind::Number) && self.text() == "0";
+            if relation != Relation::Equal || !is_zero {
+                let at = self.since(start).to(self.token.span);
+                let field = shorten(&spell(&operand, self.source));
+                let help = format!(
+                    "`match` is true for a match, and `match(…) == 0` is a match as well: \
+                     write `{field} matches \"…\"` or `!({field} matches \"…\")`"
+                );
+                self.error(at, "`match` is compared with `== 0` only", help);
+                return Err(Broken);
+            }
+            self.bump();
+        }
         let predicate = Predicate::Text(TextOperator::Matches, text);
         Ok(Comparison { span: self.since(start), operand, predicate })
     }
@@ -323,6 +345,9 @@ impl Parser<'_> {
             return Err(self.unexpected_so("`,`", help));
         }
         let text = self.quoted(help)?;
+        if self.at_swallowed(text.span) {
+            return Err(Broken);
+        }
         self.expect(Kind::RightRound, "`)`")?;
         Ok((operand, text))
     }

@@ -1,8 +1,8 @@
 //! What is said about a token that cannot stand where it stands, and where reading goes on.
 
 use super::{Broken, Parser};
-use crate::Diagnostic;
-use crate::lexer::Kind;
+use crate::lexer::{Kind, is_quote};
+use crate::{Diagnostic, Span};
 
 /// No more than this of the user's text is repeated in a message.
 const QUOTED_CHARS_MAX: usize = 40;
@@ -45,6 +45,26 @@ impl Parser<'_> {
             Kind::End => Diagnostic::error(self.behind(), format!("expected {what}, found {}", self.end)),
             _ => Diagnostic::error(at, format!("expected {what}, found `{}`", self.shown())),
         }
+    }
+
+    /// Whether the quote that closes `text` was meant to open the next one: `match(url, "a)) routeTo("b", …)`. Then a
+    /// word is glued to it, and the line ends within a text. The report stands where the missing quote belongs.
+    pub(super) fn at_swallowed(&mut self, text: Span) -> bool {
+        let glued = self.at(Kind::Word) && self.token.span.start == text.end;
+        let rest = &self.source[self.token.span.start as usize..];
+        let line = rest.lines().next().unwrap_or("");
+        let is_odd = line.chars().filter(|c| is_quote(*c)).count() % 2 == 1;
+        let raw = text.of(self.source);
+        let end = raw.find([')', ',', ';', '}']).filter(|_| glued && is_odd);
+        let Some(end) = end.and_then(|end| u32::try_from(end).ok()) else { return false };
+        let at = Span { start: text.start, end: text.start + end };
+        let help = format!("add a quote behind `{}`", shorten(at.of(self.source)));
+        self.error(at, "this text is not closed", help);
+        while !self.at(Kind::End) && !self.token.opens_line {
+            self.bump();
+        }
+        self.resume();
+        true
     }
 
     /// The token's text, short enough for a message.

@@ -80,6 +80,9 @@ impl Parser<'_> {
                 Ok(FieldRef { span: start, name: name.into(), key: None })
             }
             Kind::Word => {
+                if let Some(place) = self.table_place() {
+                    return place;
+                }
                 self.bump();
                 let key = if self.at(Kind::LeftSquare) { Some(self.key(text)?) } else { None };
                 Ok(FieldRef { span: self.since(start), name: older::field_name(text).into(), key })
