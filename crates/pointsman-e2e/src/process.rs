@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Result};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 use crate::{Switch, until};
 
@@ -72,6 +72,16 @@ impl Switch {
             limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("as in proc(5)");
         let soft = words.split_whitespace().next().expect("as in proc(5)");
         soft.parse().unwrap_or(u64::MAX)
+    }
+
+    /// Sets how large files may become that it writes to (RLIMIT_FSIZE); `None`: as large as they like.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn limit_file_bytes(&self, max: Option<u64>) {
+        let id = self.id().try_into().ok().and_then(Pid::from_raw);
+        let limit = Rlimit { current: max, maximum: None };
+        prlimit(id, Resource::Fsize, limit).expect("it is ours");
     }
 
     /// How many event-loop threads it has: those that serve, and those that have connections left.

@@ -295,7 +295,9 @@ pub fn kill(name: &str, id: u32) -> Result<()> {
         "KILL" => Signal::KILL,
         "STOP" => Signal::STOP,
         "CONT" => Signal::CONT,
+        "USR1" => Signal::USR1,
         "USR2" => Signal::USR2,
+        "XCPU" => Signal::XCPU,
         _ => return Err(ErrorKind::InvalidInput.into()),
     };
     let id = id.try_into().ok().and_then(Pid::from_raw).ok_or(ErrorKind::InvalidInput)?;

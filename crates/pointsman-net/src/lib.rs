@@ -27,7 +27,7 @@ pub use buffers::{BufferPool, PooledBuffer};
 pub use clock::Clock;
 pub use datagram::{Udp, connect_udp};
 pub use deadline::{Deadline, Elapsed, Timers, Within};
-pub use event_loop::{Bell, EventLoop, Task, spawn};
+pub use event_loop::{Bell, EventLoop, Task, has_woken_tasks, spawn};
 pub use listen::{
     Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, adopt, bind, bind_beside, bind_path,
     bound_to, is_bound_to, is_bound_to_path, is_free, is_path_free, is_shared,
@@ -36,7 +36,7 @@ pub use proxy_protocol::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_hea
 pub use proxy_protocol::{TlsClaim, TlsSession, write_header_v1, write_header_v2, write_local_header_v2};
 pub use reactor::Presence;
 pub use service::{ServiceManager, monotonic_us};
-pub use signals::{Signal, Signals};
+pub use signals::{EarlySignals, Signal, Signals, survive_limits};
 pub use splice::{Pipe, Pipes};
 pub use stall::Stall;
 pub use stream::{Tcp, connect};

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 
 /// What a signal asks for.
@@ -19,13 +19,68 @@ pub enum Signal {
     Terminate,
     /// SIGINT
     Interrupt,
+    /// SIGUSR1
+    Reopen,
     /// SIGUSR2
     Upgrade,
 }
 
+/// Keeps limits of the system from ending this process by a signal. Call it before files are written.
+///
+/// A write beyond the limit on file size (RLIMIT_FSIZE) then fails as one to a full disk does. Beyond the soft limit on
+/// processor time (RLIMIT_CPU) the process runs on until the hard one ends it. SIGPIPE is ignored by the standard
+/// library.
+///
+/// # Errors
+/// What the system says where it does not let them be heard.
+pub fn survive_limits() -> io::Result<()> {
+    // A signal that is ignored would be ignored by programs that this one starts as well; one that is heard is not.
+    for number in [SIGXFSZ, SIGXCPU] {
+        flag::register(number, Arc::default())?;
+    }
+    Ok(())
+}
+
+/// Signals that operators send to a running switch, which would end a process that is about to become one.
+///
+/// A log rotation or a reload need not wait for the end of the start.
+#[derive(Clone, Debug)]
+pub struct EarlySignals([(Signal, Arc<AtomicBool>); 3]);
+
+impl EarlySignals {
+    /// Listens from here on.
+    ///
+    /// # Errors
+    /// What the system says where it does not let them be heard.
+    pub fn listen() -> io::Result<EarlySignals> {
+        Ok(EarlySignals([
+            heard(Signal::HangUp, SIGHUP)?,
+            heard(Signal::Reopen, SIGUSR1)?,
+            heard(Signal::Upgrade, SIGUSR2)?,
+        ]))
+    }
+
+    /// Listens to those that end the process, too. Until then they end it by themselves.
+    ///
+    /// # Errors
+    /// What the system says where it does not let them be heard.
+    pub fn and_ends(self) -> io::Result<Signals> {
+        let [hang_up, reopen, upgrade] = self.0;
+        let (terminate, interrupt) = (heard(Signal::Terminate, SIGTERM)?, heard(Signal::Interrupt, SIGINT)?);
+        // In the order in which they count when several are there.
+        Ok(Signals([terminate, interrupt, hang_up, reopen, upgrade]))
+    }
+}
+
+fn heard(signal: Signal, number: i32) -> io::Result<(Signal, Arc<AtomicBool>)> {
+    let came = Arc::new(AtomicBool::new(false));
+    flag::register(number, came.clone())?;
+    Ok((signal, came))
+}
+
 /// The signals of this process, heard instead of obeyed. Several of a kind that come together count once.
 #[derive(Clone, Debug)]
-pub struct Signals([(Signal, Arc<AtomicBool>); 4]);
+pub struct Signals([(Signal, Arc<AtomicBool>); 5]);
 
 impl Signals {
     /// From here on they are heard.
@@ -33,18 +88,7 @@ impl Signals {
     /// # Errors
     /// What the system says where it does not let them be heard.
     pub fn listen() -> io::Result<Signals> {
-        let heard = |signal, number| {
-            let came = Arc::new(AtomicBool::new(false));
-            flag::register(number, came.clone())?;
-            io::Result::Ok((signal, came))
-        };
-        // In the order in which they count when several are there.
-        Ok(Signals([
-            heard(Signal::Terminate, SIGTERM)?,
-            heard(Signal::Interrupt, SIGINT)?,
-            heard(Signal::HangUp, SIGHUP)?,
-            heard(Signal::Upgrade, SIGUSR2)?,
-        ]))
+        EarlySignals::listen()?.and_ends()
     }
 
     /// The next one that has come, if there is one. Costs nothing: ask at each tick.
@@ -71,5 +115,9 @@ mod tests {
         other.join().expect("it ended");
         let heard = [signals.take(), signals.take(), signals.take()];
         assert_eq!(heard, [Some(Signal::Terminate), Some(Signal::HangUp), None]);
+        raise(SIGUSR1).expect("a signal");
+        assert_eq!([signals.take(), signals.take()], [Some(Signal::Reopen), None]);
+        survive_limits().expect("signals");
+        [SIGXFSZ, SIGXCPU].into_iter().for_each(|number| raise(number).expect("a signal"));
     }
 }

@@ -3,19 +3,22 @@
 //! An event loop never waits for the disk: the lock around the queue is held for a few instructions only,
 //! and a buffer that finds the queue full is dropped, its lines counted.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::line_file::{Cut, LineFile, Written};
 use crate::metrics::Metrics;
 use crate::queue::{Lines, Queue};
 use crate::style::LogStyle;
+
+/// Permissions of a log file that is created; the process' umask takes more away.
+const LOG_MODE: u32 = 0o640;
 
 /// Where lines go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +62,7 @@ impl AccessLog {
         let file = open(&target)?;
         let queue = Arc::new(Queue::new(metrics.log_counters()));
         let trouble = Arc::<Mutex<LogTrouble>>::default();
-        let writer = Writer { target, file, torn: false, queue: queue.clone(), trouble: trouble.clone() };
+        let writer = Writer { target, file, queue: queue.clone(), trouble: trouble.clone() };
         // Not joined: a write to a pipe that nobody reads, or to a disk that hangs, may never return.
         drop(thread::Builder::new().name("access-log".to_owned()).spawn(|| writer.run())?);
         Ok(AccessLog(Arc::new(Sink { style, queue, trouble })))
@@ -105,9 +108,7 @@ impl Drop for Sink {
 /// The thread's side.
 struct Writer {
     target: LogTarget,
-    file: File,
-    /// A write failed, perhaps within a line.
-    torn: bool,
+    file: LineFile,
     queue: Arc<Queue>,
     trouble: Arc<Mutex<LogTrouble>>,
 }
@@ -136,36 +137,54 @@ impl Writer {
     }
 
     fn write(&mut self, lines: Lines) {
-        let written = self.end_torn_line().and_then(|()| self.file.write_all(&lines.bytes));
-        if let Err(error) = written {
-            self.torn = true;
-            let mut trouble = lock(&self.trouble);
-            (trouble.is_failing, trouble.why) = (true, error.to_string());
-            trouble.failures += 1;
-            trouble.lost_lines += lines.count;
-            self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
-            self.queue.counters.dropped_lines.fetch_add(lines.count, Ordering::Relaxed);
-        } else {
-            lock(&self.trouble).is_failing = false;
-            self.queue.counters.written_lines.fetch_add(lines.count, Ordering::Relaxed);
+        let Written { is_completed, cut } = self.file.write(&lines.bytes);
+        self.count_written(u64::from(is_completed));
+        match cut {
+            None => {
+                lock(&self.trouble).is_failing = false;
+                self.count_written(lines.count);
+            }
+            Some(Cut { whole_lines, has_begun_line, error }) => {
+                self.count_written(whole_lines);
+                let lost = lines.count.saturating_sub(whole_lines + u64::from(has_begun_line));
+                let mut trouble = lock(&self.trouble);
+                (trouble.is_failing, trouble.why) = (true, error.to_string());
+                trouble.failures += 1;
+                trouble.lost_lines += lost;
+                drop(trouble);
+                self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
+                self.count_dropped(lost);
+            }
         }
         self.queue.give_back(lines);
     }
 
-    /// A full disk can cut a line short; the next one must not continue it.
-    fn end_torn_line(&mut self) -> io::Result<()> {
-        if self.torn {
-            self.file.write_all(b"\n")?;
-            self.torn = false;
+    /// Completes a line that has begun, or counts it as lost.
+    fn leave_file(&mut self) {
+        if !self.file.has_begun_line() {
+            return;
         }
-        Ok(())
+        if self.file.write(b"").is_completed {
+            self.count_written(1);
+        } else {
+            lock(&self.trouble).lost_lines += 1;
+            self.count_dropped(1);
+        }
+    }
+
+    fn count_written(&self, lines: u64) {
+        self.queue.counters.written_lines.fetch_add(lines, Ordering::Relaxed);
+    }
+
+    fn count_dropped(&self, lines: u64) {
+        self.queue.counters.dropped_lines.fetch_add(lines, Ordering::Relaxed);
     }
 
     fn reopen(&mut self) {
         match open(&self.target) {
             Ok(file) => {
+                self.leave_file();
                 self.file = file;
-                self.torn = false;
             }
             Err(error) => {
                 self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
@@ -177,19 +196,41 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
+        self.leave_file();
         self.queue.has_ended();
     }
 }
 
-fn open(target: &LogTarget) -> io::Result<File> {
+/// Ends the last line of a log that a process before this one left cut, as one does that is killed while it writes.
+/// Only for a file that no other process writes to.
+pub fn end_cut_line(path: &Path) -> io::Result<()> {
+    if !std::fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() > 0) {
+        return Ok(());
+    }
+    let mut file = OpenOptions::new().read(true).append(true).open(path)?;
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    match last {
+        [b'\n'] => Ok(()),
+        _ => LineFile::appending(file).write(b"\n").cut.map_or(Ok(()), |cut| Err(cut.error)),
+    }
+}
+
+fn open(target: &LogTarget) -> io::Result<LineFile> {
     match target {
         // A descriptor of its own: the library's handle would look for line feeds in every buffer.
-        LogTarget::Stdout => Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+        LogTarget::Stdout => LineFile::shared(io::stdout()),
         // To write alone, opening would wait for a reader. With a reading end of our own no reader need be there yet,
         // and none that leaves takes what is written with it.
-        LogTarget::File(path) if is_fifo(path) => OpenOptions::new().read(true).append(true).open(path),
-        LogTarget::File(path) => OpenOptions::new().append(true).create(true).open(path),
+        LogTarget::File(path) if is_fifo(path) => append(OpenOptions::new().read(true), path),
+        // Addresses of clients and targets with what users typed are for the operator's group, and nobody else.
+        LogTarget::File(path) => append(OpenOptions::new().create(true).mode(LOG_MODE), path),
     }
+}
+
+fn append(options: &mut OpenOptions, path: &Path) -> io::Result<LineFile> {
+    Ok(LineFile::appending(options.append(true).open(path)?))
 }
 
 fn is_fifo(path: &Path) -> bool {
@@ -249,7 +290,7 @@ mod tests {
         let target = LogTarget::File(path.clone());
         let queue = Arc::new(Queue::new(Arc::default()));
         let file = open(&target).unwrap();
-        let writer = Writer { file, target, torn: false, queue: queue.clone(), trouble: Arc::default() };
+        let writer = Writer { file, target, queue: queue.clone(), trouble: Arc::default() };
         queue.hand_over(&mut lines("old\n"));
         fs::rename(&path, &rotated).unwrap();
         queue.reopen();
@@ -275,6 +316,28 @@ mod tests {
         let LogTrouble { is_failing, failures, lost_lines, why, unopened } = log.take_trouble();
         assert_eq!((is_failing, failures, lost_lines, unopened), (true, 1, 2, None), "{why}");
         assert!(why.starts_with("No space left on device"), "{why}");
+    }
+
+    #[test]
+    fn a_new_file_is_not_for_everybody() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("access.log");
+        drop(open(&LogTarget::File(path.clone())).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o027, 0);
+    }
+
+    #[test]
+    fn a_line_that_was_left_cut_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("access.log");
+        end_cut_line(&path).unwrap();
+        assert!(!path.exists());
+        for (before, after) in [("", ""), ("one\n", "one\n"), ("one\ntw", "one\ntw\n")] {
+            fs::write(&path, before).unwrap();
+            end_cut_line(&path).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), after);
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod family;
 mod histogram;
 mod hits;
 mod json;
+mod line_file;
 mod metrics;
 mod names;
 mod notes;
@@ -38,11 +39,12 @@ mod timestamp;
 mod trace;
 mod traces;
 
-pub use access_log::{AccessLog, LogTarget, LogTrouble};
+pub use access_log::{AccessLog, LogTarget, LogTrouble, end_cut_line};
 pub use agreed::{Handshake, TlsGroup, TlsSession, TlsVersion};
 pub use date_line::DateLine;
 pub use event::{Counts, Event, Exchange, HandshakeFailure, Hedge, Mirrored, Query, Refusal, ServerFailure};
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
+pub use line_file::{Cut, LineFile, Written};
 pub use metrics::{
     BandwidthCounts, BufferBytes, Durations, HandshakeCounts, ListenerCounts, Metrics, OTHER_RULES,
     OutcomeCounts, RuleCounts, ServerNow, StandingNow, duration_bounds_us,

@@ -58,6 +58,8 @@ exit status: 0 fine, 1 findings or differences, 2 wrong use or unreadable input,
 ";
 
 fn main() -> ExitCode {
+    // Where the system refuses, its limits end the process as they would any other.
+    let (Ok(()) | Err(_)) = pointsman_net::survive_limits();
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next().unwrap_or_default();
     let rest: Vec<OsString> = arguments.collect();

@@ -1,4 +1,5 @@
-//! `pointsman run`: start, reload on SIGHUP or a changed file, drain on SIGTERM, make room for a new process on SIGUSR2.
+//! `pointsman run`: start, reload on SIGHUP or a changed file, drain on SIGTERM, make room for a new process on SIGUSR2,
+//! open the access log anew on SIGUSR1.
 
 mod activation;
 mod aside;
@@ -35,9 +36,9 @@ use std::time::{Duration, SystemTime};
 use lexopt::Arg;
 use pointsman_admin::Listening;
 use pointsman_config::{Loaded, LogDestination, Plan, Problems};
-use pointsman_net::{EventLoop, Signals};
+use pointsman_net::{EarlySignals, EventLoop};
 use pointsman_relay::{Capacity, Start, StartFault, Switch, Threads};
-use pointsman_telemetry::{AccessLog, LogTarget, Metrics, Sinks, Traces};
+use pointsman_telemetry::{AccessLog, LogTarget, Metrics, Sinks, Traces, end_cut_line};
 use pointsman_tls::TicketSecret;
 
 use crate::WRONG_USE;
@@ -54,8 +55,8 @@ pointsman run [--config FILE]
 
     --config FILE    or `-c FILE`: the configuration; pointsman.toml where none is named
 
-SIGHUP or a changed file: reload. SIGTERM, SIGINT: drain and end. SIGUSR2: start the binary
-anew, which takes over what this process listens on, then drain and end.
+SIGHUP or a changed file: reload. SIGUSR1: open the access log anew. SIGTERM, SIGINT: drain and
+end. SIGUSR2: start the binary anew, which takes over what this process listens on, then drain and end.
 exit status: 0 drained, 1 cannot start or drained with connections left, 2 wrong use or bad configuration
 ";
 
@@ -66,10 +67,12 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(None) => return crate::say(&mut std::io::stdout(), HELP, 0),
         Err(error) => return wrong_options(HELP, &error),
     };
+    // Before rules are compiled, which takes seconds where there are many.
+    let signals = EarlySignals::listen();
     let load = || Plan::load(&config, None);
     let loaded = if Predecessor::is_there() { aside::giving_way(load) } else { load() };
     let status = match loaded {
-        Ok(loaded) => match start(config, loaded) {
+        Ok(loaded) => match start(config, loaded, signals) {
             Ok(control) => return control.run(),
             Err(NoStart::Refused(message)) => {
                 notice::error(&format!("error: {message}"));
@@ -124,7 +127,8 @@ impl From<String> for NoStart {
     }
 }
 
-fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
+fn start(config: PathBuf, loaded: Loaded, signals: io::Result<EarlySignals>) -> Result<Control, NoStart> {
+    let signals = signals.map_err(no_signals)?;
     let levels = LogLevels::new(loaded.plan.log_level);
     notice::warnings(&loaded);
     let plan = &loaded.plan;
@@ -147,7 +151,8 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
     take_over_tickets(&plan, &legacy.tickets);
     let now = SystemTime::now();
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
-    let log = plan.access_log.as_ref().map(|log| open_log(log, &metrics)).transpose()?;
+    let log =
+        plan.access_log.as_ref().map(|log| open_log(log, predecessor.as_ref(), &metrics)).transpose()?;
     let traces = plan.traces.as_ref().map(|traces| open_traces(traces, &names, &metrics)).transpose()?;
     let sinks = Sinks { log, traces };
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
@@ -176,7 +181,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
     let service = Service::of_this_process(predecessor.is_some());
     let upgrades = Upgrades { program, keys, predecessor };
     // Last of all: until then they end the process by themselves.
-    let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
+    let signals = signals.and_ends().map_err(no_signals)?;
     Ok(Control {
         event_loop,
         signals,
@@ -239,6 +244,10 @@ fn take_over_tickets(plan: &Plan, tickets: &[(String, Vec<TicketSecret>)]) {
     }
 }
 
+fn no_signals(error: io::Error) -> String {
+    format!("cannot hear signals: {error}")
+}
+
 fn not_handed_over(error: &std::io::Error) -> String {
     format!("the process before this one hands nothing over: {error}")
 }
@@ -271,11 +280,19 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-fn open_log(log: &pointsman_config::AccessLog, metrics: &Metrics) -> Result<AccessLog, String> {
+fn open_log(
+    log: &pointsman_config::AccessLog,
+    predecessor: Option<&Predecessor>,
+    metrics: &Metrics,
+) -> Result<AccessLog, String> {
     let (target, name) = match &log.destination {
         LogDestination::StandardOutput => (LogTarget::Stdout, "standard output".to_owned()),
         LogDestination::File(path) => (LogTarget::File(path.clone()), path.display().to_string()),
     };
+    if let (LogTarget::File(path), None) = (&target, predecessor) {
+        // A file that cannot be read can be written all the same.
+        let (Ok(()) | Err(_)) = end_cut_line(path);
+    }
     AccessLog::open(target, log.style, metrics)
         .map_err(|error| format!("cannot write the access log to `{name}`: {error}"))
 }

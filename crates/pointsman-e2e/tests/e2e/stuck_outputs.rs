@@ -10,6 +10,7 @@ pointsman_e2e::for_threads!(
     access_log_read_late,
     access_log_in_a_fifo,
     access_log_on_a_full_disk,
+    access_log_at_the_limit_on_file_size,
     told_twice,
     standard_error_to_nobody,
     standard_error_read_late
@@ -85,6 +86,40 @@ fn access_log_on_a_full_disk(threads: usize) {
     let lost = line.rsplit('=').next().expect("a count").parse::<f64>().expect("a number");
     assert!((lost - switch.metric("pointsman_access_log_dropped_lines_total", &[])).abs() < 0.5, "{line}");
     assert_eq!(switch.said().matches("access log not written: ").count(), 1, "{}", switch.said());
+}
+
+/// The limit on file size cuts writes short as a full disk does: the switch survives, and no line is torn.
+fn access_log_at_the_limit_on_file_size(threads: usize) {
+    let origin = Origin::new("origin");
+    let table = "[access_log]\npath = \"access.log\"";
+    let switch = Setup::new(threads).top(table).pool("standard", &[&origin]).start();
+    let log = || std::fs::read_to_string(switch.folder().join("access.log")).unwrap_or_default();
+    let are_whole = |text: &str| {
+        assert!(text.is_empty() || text.ends_with('\n'), "the last line is torn: {text}");
+        for line in text.lines() {
+            serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        }
+    };
+    switch.limit_file_bytes(Some(10_000));
+    let mut client = switch.client();
+    for number in 0..100 {
+        assert_eq!(client.get(&format!("/{number}")).status(), 200);
+    }
+    let line = switch.wait_for_line("access log not written: ");
+    assert_eq!(line, "access log not written: file too large; lines are lost until it can be");
+    // The limit on processor time is another one whose signal ends processes.
+    switch.signal("XCPU");
+    let counted = |name: &str| switch.metric(&format!("pointsman_access_log_{name}lines_total"), &[]);
+    until("every line, written or lost", || (counted("") + counted("dropped_") >= 100.0).then_some(()));
+    let text = log();
+    are_whole(&text);
+    assert_eq!(text.lines().count() as f64, counted(""), "{text}");
+    switch.limit_file_bytes(None);
+    until("another line", || {
+        assert_eq!(client.get("/later").status(), 200);
+        log().contains("/later").then_some(())
+    });
+    are_whole(&log());
 }
 
 /// A FIFO is opened whether or not somebody reads: at the start and at SIGHUP. Who comes later reads what waits.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pointsman_e2e::{Client, Origin, PATIENCE, Setup, Switch};
+use pointsman_e2e::{Client, Origin, PATIENCE, Setup, Switch, until};
 
 use crate::drain::held;
 
@@ -157,7 +157,8 @@ fn access_log_in_a_file(threads: usize) {
     assert_eq!(entry["path"], "/logged");
 }
 
-/// SIGHUP opens the log again: who moved the file away gets a new one.
+/// SIGHUP opens the log again, and so does SIGUSR1, which reloads nothing: an operator who moved the file away gets a
+/// new one.
 fn access_log_reopened(threads: usize) {
     let origin = Origin::new("origin");
     let setup = Setup::new(threads).top("[access_log]\npath = \"access.log\"");
@@ -168,10 +169,18 @@ fn access_log_reopened(threads: usize) {
     std::fs::rename(&log, switch.folder().join("access.log.1")).expect("it is there");
     switch.reload(&setup, 2);
     assert_eq!(switch.get("/after").status(), 200);
+    until("the line", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains("\"/after\"").then_some(())
+    });
+    std::fs::rename(&log, switch.folder().join("access.log.2")).expect("it is there");
+    switch.signal("USR1");
+    until("a new file", || log.exists().then_some(()));
+    assert_eq!(switch.get("/last").status(), 200);
     switch.signal("TERM");
     assert_eq!(switch.wait_for_exit(), Some(0));
     let text = std::fs::read_to_string(log).expect("a new log");
-    assert!(text.contains("\"/after\""), "{text}");
+    assert!(text.contains("\"/last\"") && !text.contains("\"/after\""), "{text}");
+    assert!(!switch.said().contains("generation=3"), "{}", switch.said());
 }
 
 /// Requests that came in one packet are each counted by their own bytes.

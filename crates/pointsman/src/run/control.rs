@@ -244,6 +244,7 @@ async fn until_told_to_end(
                 return Ends::Told;
             }
             Some(Signal::Upgrade) => upgrade = upgrade.or_else(|| Some(turn_of_upgrade(reloads))),
+            Some(Signal::Reopen) => reloads.reopen_log(),
             Some(Signal::HangUp) => {
                 waits.service.reloads();
                 reloads.reopen_log();

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use pointsman_config::{Colour, Loaded, LogLevel};
 use pointsman_relay::Switch;
+use pointsman_telemetry::LineFile;
 
 /// Bytes that may wait to be written. One notice may wait whatever its length.
 const QUEUED_BYTES_MAX: usize = 256 * 1024;
@@ -144,11 +145,16 @@ impl Queue {
 
     /// The thread.
     fn write_all(&self) {
+        let mut output = LineFile::shared(std::io::stderr()).ok();
         let mut waiting = self.lock();
         loop {
             if let Some(line) = Self::pop(&mut waiting) {
                 drop(waiting);
-                write(&line);
+                // A line that a full disk cuts is completed before the next one; one that is lost stays lost.
+                match &mut output {
+                    Some(output) => drop(output.write(line.as_bytes())),
+                    None => write(&line),
+                }
                 waiting = self.lock();
             } else {
                 self.idle.notify_all();

@@ -18,7 +18,7 @@ mod vocabulary;
 use std::cell::RefCell;
 use std::fs::{self, OpenOptions};
 use std::future::Future;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::pin::Pin;
@@ -30,7 +30,7 @@ use pointsman_config::{Admin, Colour, Loaded, Plan, Problems};
 use pointsman_net::Clock;
 use pointsman_relay::{StickyCounts, Switch};
 use pointsman_rules::{Diagnostic, Lines, Severity};
-use pointsman_telemetry::{BufferBytes, Metrics, Topic, render_names, rfc3339};
+use pointsman_telemetry::{BufferBytes, LineFile, Metrics, Topic, render_names, rfc3339};
 use serde_json::{Map, Value, json};
 
 use self::changes::upgrading;
@@ -281,12 +281,13 @@ fn is_lasting(call: Call) -> bool {
     }
 }
 
-/// Appends a line in one write. What is no file, such as a pipe that nobody reads, could hold everything up.
+/// Appends a line, whole or not at all. What is no file, such as a pipe that nobody reads, could hold everything up.
 fn append(path: &Path, line: &str) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(io::Error::other("it is no regular file"));
     }
-    OpenOptions::new().create(true).append(true).mode(0o640).open(path)?.write_all(line.as_bytes())
+    let file = OpenOptions::new().create(true).append(true).mode(0o640).open(path)?;
+    LineFile::appending(file).write(line.as_bytes()).cut.map_or(Ok(()), |cut| Err(cut.error))
 }
 
 /// What another plan decides otherwise than what serves; it takes seconds.
