@@ -41,6 +41,7 @@ mod vectors;
 mod websocket;
 mod wire;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -78,6 +79,17 @@ pub use wire::{Body, Framing, Head, Reader, read_some};
 /// How long anything may take before a test calls it a hang. Long, because machines that run tests
 /// are busy; no test waits for it when all is well.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sets a flag when it is dropped, at the end of a scope and also when the scope panics. A scope waits for its threads
+/// before the panic goes on, and threads that run until a flag is set would hide it for ever.
+#[derive(Debug)]
+pub struct SetOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// Whether the switch speaks HTTP/2 with clients: what tests ask of it in HTTP/2 they ask only then. A test holds
 /// this to what the binary does.

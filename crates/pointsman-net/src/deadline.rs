@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use crate::clock::process_us;
-use crate::event_loop::tick_at;
+use crate::event_loop::{let_others_run, tick_at};
 use crate::wheel::Wheel;
 
 /// Deadlines are kept to this many milliseconds: never early, at most twice so much late.
@@ -82,6 +82,8 @@ impl Timers {
             if at_tick().is_break() {
                 return;
             }
+            // A thread that was held up is late for the next tick, too. What this one woke comes first all the same.
+            let_others_run().await;
         }
     }
 }
@@ -181,6 +183,40 @@ mod tests {
                 is_done.set(true);
             });
             timers.run(|| if done.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }).await;
+        });
+    }
+
+    /// A thread that gets no processor for a while is late for several ticks.
+    #[test]
+    fn tasks_have_a_turn_between_two_ticks() {
+        let timers = Timers::default();
+        let bell = Rc::new(Cell::new(0));
+        EventLoop::new().expect("descriptors").run(async {
+            let (mut deadline, rung) = (timers.deadline(), bell.clone());
+            spawn(async move {
+                let turns = std::future::poll_fn(|_| {
+                    rung.set(rung.get() + 1);
+                    Poll::<()>::Pending
+                });
+                assert!(deadline.within(60_000, turns).await.is_err());
+            });
+            let mut before = None;
+            timers
+                .run(|| {
+                    let turns = bell.get();
+                    assert!(
+                        before.is_none_or(|before| turns > before),
+                        "two ticks without a turn between them"
+                    );
+                    timers.wake_all();
+                    let held_up_us = process_us() + 2 * u64::from(TICK_MS) * 1000;
+                    while process_us() < held_up_us {
+                        std::hint::spin_loop();
+                    }
+                    let is_first = before.replace(turns).is_none();
+                    if is_first || turns < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })
+                .await;
         });
     }
 

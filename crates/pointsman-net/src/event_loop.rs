@@ -385,6 +385,27 @@ pub(crate) async fn tick_at(due_us: u64) {
     .await;
 }
 
+/// Gives tasks a turn that have been woken, as many as a round has room for.
+pub(crate) async fn let_others_run() {
+    let mut has_waited = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Whether tasks of this thread have been woken and not had their turn.
+///
+/// # Panics
+/// When no event loop runs on this thread.
+pub fn has_woken_tasks() -> bool {
+    with_current(|core| !core.queue.borrow().is_empty())
+}
+
 fn with_current<T>(use_it: impl FnOnce(&Rc<Core>) -> T) -> T {
     CURRENT.with_borrow(|current| match current {
         Some(core) => use_it(core),

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use pointsman_balance::ClientIds;
 use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
-use pointsman_net::{Clock, EventLoop, Pipes, SocketReceiver, Timers};
+use pointsman_net::{Clock, EventLoop, Pipes, SocketReceiver, Timers, has_woken_tasks};
 use pointsman_rules::Truths;
 use pointsman_telemetry::{DateLine, Recorder, WallBase};
 use pointsman_upstream::{IdleConnections, Multiplexed, Owner};
@@ -32,6 +32,8 @@ use crate::turn::HoldQueue;
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
 /// Ticks that servers have at the end to take the last word of HTTP/2.
 const TICKS_LEAVING_MAX: u32 = 8;
+/// Ticks that connections which are cut have at most to write their log lines: 1.5 s, and the process waits for 2 s.
+const TICKS_CUTTING_MAX: u32 = 60;
 /// How long copies of requests go on in a drain behind the last client.
 const LAST_COPIES_US: u64 = 1_000_000;
 
@@ -76,8 +78,8 @@ pub(crate) struct Shard {
     ticks: Cell<u32>,
     /// Ticks since nothing but connections to servers was left.
     ticks_leaving: Cell<u32>,
-    /// What is open has been told that the drain is over.
-    has_cut: Cell<bool>,
+    /// Ticks since the drain was over and what is open was cut.
+    ticks_cutting: Cell<u32>,
     /// When connections that are silent are to end, on the thread's clock, once another process accepts.
     idle_until_us: Cell<Option<u64>>,
     /// They are to end now.
@@ -177,7 +179,7 @@ impl Shard {
             accepting: RefCell::default(),
             ticks: Cell::new(0),
             ticks_leaving: Cell::new(0),
-            has_cut: Cell::new(false),
+            ticks_cutting: Cell::new(0),
             idle_until_us: Cell::new(None),
             ends_idle: Cell::new(false),
             tunnels_until_us: Cell::new(None),
@@ -369,12 +371,24 @@ impl Shard {
             self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms());
             self.end_copies_in_time();
         }
-        // What is cut has a turn to say so in the log.
-        let has_cut = self.is_stopping() && self.has_cut.replace(true);
-        if self.is_stopping() {
-            self.timers.wake_all();
+        if self.has_cut() || Rc::strong_count(self) == 1 {
+            self.leave_servers()
+        } else {
+            ControlFlow::Continue(())
         }
-        if has_cut || Rc::strong_count(self) == 1 { self.leave_servers() } else { ControlFlow::Continue(()) }
+    }
+
+    /// Whether the drain is over, and each connection that is cut has had a turn to write its log line.
+    fn has_cut(&self) -> bool {
+        if !self.is_stopping() {
+            return false;
+        }
+        let ticks = self.ticks_cutting.get();
+        self.ticks_cutting.set(ticks + 1);
+        // One round of the event loop has room for some of them only.
+        let are_done = ticks > 0 && !has_woken_tasks() || ticks >= TICKS_CUTTING_MAX;
+        self.timers.wake_all();
+        are_done
     }
 
     /// Ends connections of HTTP/2 to servers, which are told so before the thread ends, as far as they listen.

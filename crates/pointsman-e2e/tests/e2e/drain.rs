@@ -5,7 +5,9 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
-use pointsman_e2e::{Authority, Origin, Setup, Switch, Then, TlsClient, ok};
+use pointsman_e2e::{
+    Authority, Origin, RawOrigin, Setup, Switch, Then, TlsClient, descriptors_of_this_process, ok, until,
+};
 
 pointsman_e2e::for_threads!(
     idle,
@@ -15,6 +17,7 @@ pointsman_e2e::for_threads!(
     body_on_its_way,
     over_the_limit,
     each_that_is_cut_is_logged,
+    many_that_are_cut_are_logged,
     lingering,
     cut_until_close,
     health,
@@ -159,6 +162,24 @@ fn each_that_is_cut_is_logged(threads: usize) {
     assert_eq!((&entry["error"], entry.get("status")), (&CUT.into(), None), "{entry}");
     switch.expect_log_lines(2);
     drop(go);
+}
+
+/// More connections than one round of an event loop has turns for.
+fn many_that_are_cut_are_logged(threads: usize) {
+    const CONNECTIONS: usize = 1500;
+    assert!(descriptors_of_this_process() > 4 * CONNECTIONS as u64, "the limit on open files is too low");
+    let server = RawOrigin::silent();
+    let setup =
+        Setup::new(threads).top("drain_ms_max = 0").pool_at("standard", "", &[("s", server.address())]);
+    let mut switch = setup.start();
+    let mut clients: Vec<_> = (0..CONNECTIONS).map(|_| switch.client()).collect();
+    clients.iter_mut().for_each(|client| client.send("GET /cut HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+    until("every request at its server", || (server.connections() >= CONNECTIONS).then_some(()));
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(1));
+    switch.expect_log_lines(CONNECTIONS);
+    let lines = switch.output().all();
+    assert!(lines.iter().all(|line| line.contains(CUT)), "{lines:?}");
 }
 
 /// A connection that closes behind its answer is listened to for a moment, which is all that a drain waits for.

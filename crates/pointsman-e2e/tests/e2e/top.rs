@@ -4,7 +4,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pointsman_e2e::{Finished, Lines, Origin, Setup, Switch, ends, folder, installed, program, until};
+use pointsman_e2e::{
+    Finished, Lines, Origin, SetOnDrop, Setup, Switch, ends, folder, installed, program, until,
+};
 use serde_json::Value;
 
 pointsman_e2e::for_threads!(
@@ -33,6 +35,7 @@ fn start(threads: usize, fast: &Origin) -> Switch {
 fn while_busy(switch: &Switch, words: &[&str]) -> Finished {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = SetOnDrop(&is_over);
         scope.spawn(|| {
             let mut client = switch.client();
             while !is_over.load(Ordering::Relaxed) {
@@ -40,9 +43,7 @@ fn while_busy(switch: &Switch, words: &[&str]) -> Finished {
                 assert_eq!(client.get("/no").status(), 403);
             }
         });
-        let finished = ends(switch.folder(), &[&["top"], words].concat(), 0, &[]);
-        is_over.store(true, Ordering::Relaxed);
-        finished
+        ends(switch.folder(), &[&["top"], words].concat(), 0, &[])
     })
 }
 

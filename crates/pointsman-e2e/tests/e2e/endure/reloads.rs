@@ -5,7 +5,8 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use pointsman_e2e::{
-    Authority, Bound, Client, Origin, Pair, Setup, Switch, TlsClient, Unit, figure, ok, scale, until,
+    Authority, Bound, Client, Origin, Pair, SetOnDrop, Setup, Switch, TlsClient, Unit, figure, ok, scale,
+    until,
 };
 
 use super::{clients, crowd, for_crowds, is_served, tell};
@@ -63,6 +64,7 @@ fn rules(threads: usize) {
     idle.iter_mut().for_each(|client| assert_eq!(client.get("/1/x").server(), "sa"));
     let (stop, asked) = (AtomicBool::new(false), AtomicU64::new(0));
     let (failed, before, after) = std::thread::scope(|scope| {
+        let over = SetOnDrop(&stop);
         let traffic: Vec<_> =
             (0..TRAFFIC).map(|_| keeps_asking(scope, switch.client(), &stop, &asked)).collect();
         more_than(&asked, 300);
@@ -76,7 +78,7 @@ fn rules(threads: usize) {
             more_than(&asked, asked.load(Ordering::Relaxed) + 3);
         }
         let after = settled(&switch, before);
-        stop.store(true, Ordering::Relaxed);
+        drop(over);
         let failed: u64 = traffic.into_iter().map(|asking| asking.join().expect("it counts only")).sum();
         (failed, before, after)
     });
@@ -117,6 +119,7 @@ fn certificates(threads: usize) {
     let (stop, asked, shaken) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let connect = || switch.tls_client(&trust, "shop.example");
     let failed: u64 = std::thread::scope(|scope| {
+        let over = SetOnDrop(&stop);
         let kept = keeps_asking(scope, connect().expect("a handshake"), &stop, &asked);
         let new = scope.spawn(|| {
             let mut failed = 0;
@@ -138,7 +141,7 @@ fn certificates(threads: usize) {
             let before = shaken.load(Ordering::Relaxed);
             until("another handshake", || (shaken.load(Ordering::Relaxed) > before).then_some(()));
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(over);
         [kept, new].into_iter().map(|asking| asking.join().expect("it counts only")).sum()
     });
     figure(&fault, failed, Unit::Count("failed handshakes and requests"), Bound::Exactly(0));

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use pointsman_e2e::{Bound, Client, Origin, PATIENCE, Setup, Switch, Unit, figure, scale, until};
+use pointsman_e2e::{Bound, Client, Origin, PATIENCE, SetOnDrop, Setup, Switch, Unit, figure, scale, until};
 
 pointsman_e2e::for_threads!(who_connects, who_stays, who_connects_through_reloads, who_stays_through_reloads,);
 
@@ -103,6 +103,7 @@ fn under_load(threads: usize, change: Change, what: &str, client: fn(&Load)) {
     };
     let others = [2, threads, 4, 2, 4];
     thread::scope(|scope| {
+        let _over = SetOnDrop(&load.is_over);
         for _ in 0..CLIENTS {
             scope.spawn(|| client(&load));
         }
@@ -117,7 +118,6 @@ fn under_load(threads: usize, change: Change, what: &str, client: fn(&Load)) {
             }
         }
         load.go_on();
-        load.is_over.store(true, Ordering::Relaxed);
     });
     let failed = load.failed.lock().expect("no panic under the lock");
     if change == Change::Reload {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use pointsman_e2e::{Bound, Client, Head, Random, Setup, Switch, Unit, figure, pause, scale};
+use pointsman_e2e::{Bound, Client, Head, Random, SetOnDrop, Setup, Switch, Unit, figure, pause, scale};
 
 use super::chance;
 use super::server::{Server, Watch, body};
@@ -72,6 +72,7 @@ fn four_servers(threads: usize) {
     let (storm, calm) = channel();
     let (seen, deeds): (Seen, Deeds) = std::thread::scope(|scope| {
         let visitors = (0..CLIENTS).map(|number| Visitor::new(&switch, &watches, number, chance.split()));
+        let over = SetOnDrop(&stop);
         let stop = &stop;
         let visitors: Vec<_> =
             visitors.map(|mut visitor| scope.spawn(move || visitor.ask_until(stop))).collect();
@@ -80,7 +81,7 @@ fn four_servers(threads: usize) {
         pause(lasts);
         drop(storm);
         let deeds = raging.join().expect("it changes servers only");
-        stop.store(true, Ordering::Relaxed);
+        drop(over);
         let seen = visitors.into_iter().map(|visitor| visitor.join().expect("it counts only"));
         (seen.fold(Seen::default(), Seen::and), deeds)
     });

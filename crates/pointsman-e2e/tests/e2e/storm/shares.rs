@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pointsman_e2e::{
-    Authority, Bound, Client, Exchange, Origin, Setup, Switch, Then, TlsClient, Unit, figure, pause, scale,
+    Authority, Bound, Client, Exchange, Origin, SetOnDrop, Setup, Switch, Then, TlsClient, Unit, figure,
+    pause, scale,
 };
 
 pointsman_e2e::for_threads!(all_are_busy, one_is_idle);
@@ -55,6 +56,7 @@ fn measured(switch: &Switch, authority: &Authority, busy: &[(&'static str, u64)]
         _ => Client::tls(switch.address("secure"), &secure, "shop.example").expect("a handshake"),
     };
     let (from, to, time) = std::thread::scope(|scope| {
+        let _over = SetOnDrop(&is_over);
         for (count, (name, _)) in counts.iter().zip(busy) {
             for number in 0..CLIENTS {
                 let (is_over, mut client) = (&is_over, connect(number));
@@ -77,7 +79,6 @@ fn measured(switch: &Switch, authority: &Authority, busy: &[(&'static str, u64)]
         let (began, from) = (Instant::now(), all());
         pause(scale(Duration::from_secs(1), Duration::from_secs(10)));
         let (to, time) = (all(), began.elapsed());
-        is_over.store(true, Ordering::Relaxed);
         (from, to, time)
     });
     let micros = u64::try_from(time.as_micros()).expect("some seconds");
