@@ -4,7 +4,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use pointsman_content::{
-    ContentDecoder, FormNames, Limits, MultipartReader, PathId, Sink, TextKind, TextReader,
+    ContentDecoder, FormNames, FormOptions, FormReading, Limits, MultipartReader, PathId, Sink, TextKind,
+    TextReader,
 };
 use pointsman_content::{UrlencodedReader, Value};
 
@@ -20,6 +21,8 @@ impl Sink for Nobody {
     fn value(&mut self, _: PathId, _: u32, value: Value<'_>) {
         black_box(value);
     }
+    fn ends_unknown(&mut self, _: PathId, _: pointsman_content::Cause) {}
+
     fn ends(&mut self, _: PathId) {}
 }
 
@@ -122,7 +125,8 @@ fn text(text: &str) {
 fn urlencoded(form: &str) {
     let names = FormNames::new(["comment"]);
     let limits = Limits { parameters_max: u32::MAX, ..Limits::default() };
-    let mut reader = UrlencodedReader::new(&names, None, &limits).expect("no charset");
+    let options = FormOptions { charset: None, reading: FormReading::Literal, limits: &limits };
+    let mut reader = UrlencodedReader::new(&names, &options).expect("no charset");
     for piece in form.as_bytes().chunks(PIECE_BYTES) {
         reader.feed(&names, piece, &mut Nobody).expect("a form");
     }
@@ -131,7 +135,9 @@ fn urlencoded(form: &str) {
 
 fn multipart(form: &str) {
     let names = FormNames::new(["comment"]);
-    let mut reader = MultipartReader::new(&names, b"B0und4ry", &Limits::default()).expect("a boundary");
+    let limits = Limits::default();
+    let options = FormOptions { charset: None, reading: FormReading::Literal, limits: &limits };
+    let mut reader = MultipartReader::new(&names, b"B0und4ry", &options).expect("a boundary");
     for piece in form.as_bytes().chunks(PIECE_BYTES) {
         reader.feed(&names, piece, &mut Nobody).expect("a form");
     }

@@ -97,6 +97,8 @@ impl Sink for Found {
         }
     }
 
+    fn ends_unknown(&mut self, _: PathId, _: pointsman_content::Cause) {}
+
     fn ends(&mut self, _: PathId) {}
 }
 

@@ -1,10 +1,11 @@
 //! Content codings: what a body is before it was compressed, piece by piece and within a bound.
 
 mod brotli;
+mod deflate;
 mod gzip;
-mod zlib;
 mod zstd;
 
+use crate::text::is_charset;
 use crate::{Cause, Fault};
 
 /// Codings that a body may have on top of each other.
@@ -26,10 +27,12 @@ const COUNTED_BYTES: u64 = 256;
 
 /// Undoes the codings of a body (RFC 9110 section 8.4).
 ///
-/// It knows `gzip` and `x-gzip` (RFC 1952, of any number of members), `deflate` (zlib, RFC 1950; not the raw deflate that
-/// some send by mistake), `br` (RFC 7932, windows up to 16 MiB) and `zstd` (RFC 8878, windows up to 8 MiB as RFC 9659
-/// asks, no dictionaries); `identity` means nothing. Another name is [`Cause::Encoding`]. At most two stand on top of
-/// each other.
+/// It knows `gzip` and `x-gzip` (RFC 1952, of any number of members), `deflate` (zlib, RFC 1950, or the raw deflate of
+/// RFC 1951 where the first two bytes are no header of zlib), `br` (RFC 7932, windows up to 16 MiB) and `zstd` (RFC 8878, windows up to 8 MiB as RFC 9659
+/// asks, no dictionaries); `identity` means nothing, and so do names that are of no coding but that clients write here by mistake: of an encoding of
+/// characters (`utf-8`) or a transfer encoding without effect (`8bit`). Servers pass over them, or refuse the request.
+/// Another name is [`Cause::Encoding`]: `aws-chunked` among them, which S3 undoes and other servers do not. At most two
+/// stand on top of each other.
 ///
 /// What is not whole, or has anything behind its end, is [`Cause::Malformed`], and so is a body of no bytes. Of more than
 /// the decoded bytes that are allowed, just so many are handed on, and then it is [`Cause::Limit`]; so many may also come
@@ -101,10 +104,10 @@ impl ContentDecoder {
         let names = content_encoding.into_iter().flat_map(|line| line.split(|&byte| byte == b','));
         for name in names.map(<[u8]>::trim_ascii) {
             // Nothing between commas is nothing (RFC 9110 section 5.6.1.2).
-            if name.is_empty() || name.eq_ignore_ascii_case(b"identity") {
+            if name.is_empty() || is_no_coding(name) {
                 continue;
             }
-            let coding = Coding::of(name).ok_or(Wrong(Cause::Encoding, "an unknown content coding").at(0))?;
+            let coding = Coding::of(name).ok_or(Wrong(Cause::Encoding, unknown(name)).at(0))?;
             if codings.len() == CODINGS_MAX {
                 return Err(Wrong(Cause::Limit, "many content codings").at(0));
             }
@@ -208,6 +211,19 @@ impl ContentDecoder {
     }
 }
 
+/// Whether a name in Content-Encoding changes no byte.
+fn is_no_coding(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 5] = [b"identity", b"none", b"7bit", b"8bit", b"binary"];
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name)) || is_charset(name)
+}
+
+fn unknown(name: &[u8]) -> &'static str {
+    match name.eq_ignore_ascii_case(b"aws-chunked") {
+        true => "`aws-chunked`, which only S3 undoes",
+        false => "an unknown content coding",
+    }
+}
+
 /// What is wrong, while nobody says where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wrong(Cause, &'static str);
@@ -245,7 +261,7 @@ impl Stage {
     fn new(coding: Coding, decoded_bytes_max: u64) -> Stage {
         let decoder = match coding {
             Coding::Gzip => Decoder::Gzip(gzip::Gzip::default()),
-            Coding::Deflate => Decoder::Zlib(zlib::Zlib::default()),
+            Coding::Deflate => Decoder::Deflate(deflate::Deflate::default()),
             Coding::Brotli => Decoder::Brotli(brotli::Brotli::default()),
             Coding::Zstd => Decoder::Zstd(Box::default()),
         };
@@ -254,7 +270,7 @@ impl Stage {
 
     fn held_bytes(&self) -> usize {
         let decoder = match &self.decoder {
-            Decoder::Gzip(_) | Decoder::Zlib(_) => usize::MAX,
+            Decoder::Gzip(_) | Decoder::Deflate(_) => usize::MAX,
             Decoder::Brotli(decoder) => decoder.held_bytes(),
             Decoder::Zstd(decoder) => decoder.held_bytes(),
         };
@@ -304,7 +320,7 @@ impl Stage {
 #[derive(Debug)]
 enum Decoder {
     Gzip(gzip::Gzip),
-    Zlib(zlib::Zlib),
+    Deflate(deflate::Deflate),
     Brotli(brotli::Brotli),
     Zstd(Box<zstd::Zstd>),
 }
@@ -315,7 +331,7 @@ impl Decoder {
     fn step(&mut self, input: &mut &[u8], output: &mut [u8], most: u64) -> Result<usize, Wrong> {
         match self {
             Decoder::Gzip(decoder) => decoder.step(input, output),
-            Decoder::Zlib(decoder) => decoder.step(input, output),
+            Decoder::Deflate(decoder) => decoder.step(input, output),
             Decoder::Brotli(decoder) => decoder.step(input, output, most),
             Decoder::Zstd(decoder) => decoder.step(input, output),
         }
@@ -330,7 +346,7 @@ impl Decoder {
     fn is_at_end(&self) -> bool {
         match self {
             Decoder::Gzip(decoder) => decoder.is_at_end(),
-            Decoder::Zlib(decoder) => decoder.is_at_end(),
+            Decoder::Deflate(decoder) => decoder.is_at_end(),
             Decoder::Brotli(decoder) => decoder.is_at_end(),
             Decoder::Zstd(decoder) => decoder.is_at_end(),
         }

@@ -24,6 +24,8 @@ pub enum Cause {
     Limit,
     /// An object repeats a key that a path names.
     DuplicateKey,
+    /// Common servers read it in different ways.
+    Ambiguous,
 }
 
 impl fmt::Display for Fault {

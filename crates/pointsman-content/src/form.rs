@@ -5,12 +5,13 @@ mod disposition;
 mod fields;
 mod multipart;
 mod part_head;
+mod preamble;
 mod urlencoded;
 
 use std::collections::HashMap;
 
-use crate::utf8::NotUtf8;
-use crate::{Cause, Fault, PathId, Sink};
+use crate::text::{Encoding, form_encoding};
+use crate::{Cause, Fault, Limits, PathId, Sink};
 
 pub use multipart::MultipartReader;
 pub use urlencoded::UrlencodedReader;
@@ -45,6 +46,38 @@ impl FormNames {
     /// The place of this name.
     fn path(&self, name: &str) -> Option<PathId> {
         if name.len() > self.bytes_max { None } else { self.paths.get(name).copied() }
+    }
+}
+
+/// How a form is read.
+#[derive(Clone, Copy, Debug)]
+pub struct FormOptions<'a> {
+    /// The `charset` parameter of the media type, without the quotes it may stand in.
+    pub charset: Option<&'a [u8]>,
+    /// What becomes of fields that servers read differently.
+    pub reading: FormReading,
+    /// Limits on the form.
+    pub limits: &'a Limits,
+}
+
+/// What becomes of fields that common servers (Go, Werkzeug, PHP, busboy, formidable) read in different ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FormReading {
+    /// They are read as the standards say.
+    #[default]
+    Literal,
+    /// They are unknown, if they are looked for.
+    Common,
+}
+
+impl FormOptions<'_> {
+    /// The encoding of the fields: UTF-8, unless the media type names another one.
+    fn encoding(&self) -> Result<Encoding, Fault> {
+        match self.charset {
+            None => Ok(Encoding::Utf8),
+            Some(name) => form_encoding(name)
+                .ok_or(Wrong(Cause::Encoding, "a charset that is not supported in forms").at(0)),
+        }
     }
 }
 
@@ -85,11 +118,5 @@ struct Wrong(Cause, &'static str);
 impl Wrong {
     fn at(self, at: u64) -> Fault {
         Fault { cause: self.0, at, what: self.1 }
-    }
-}
-
-impl From<NotUtf8> for Wrong {
-    fn from(_: NotUtf8) -> Wrong {
-        Wrong(Cause::Encoding, "a field that is not UTF-8")
     }
 }

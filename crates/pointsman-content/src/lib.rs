@@ -19,9 +19,9 @@ mod xml;
 
 pub use coding::{Coding, ContentDecoder};
 pub use fault::{Cause, Fault};
-pub use form::{FormNames, MultipartReader, UrlencodedReader};
+pub use form::{FormNames, FormOptions, FormReading, MultipartReader, UrlencodedReader};
 pub use json::{JsonPath, JsonPaths, JsonReader, JsonStep};
 pub use limits::Limits;
 pub use sink::{PathId, Sink, Value};
-pub use text::{TextKind, TextReader};
+pub use text::{TextKind, TextPiece, TextReader};
 pub use xml::{XmlAttribute, XmlAxis, XmlName, XmlPath, XmlPaths, XmlReader, XmlStep};

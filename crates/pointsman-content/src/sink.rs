@@ -1,5 +1,7 @@
 //! Who hears what was found.
 
+use crate::Cause;
+
 /// A path, by its place among those that a reader was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u32);
@@ -18,6 +20,8 @@ pub enum Value<'a> {
     Other,
     /// Longer than [`Limits::value_bytes_max`](crate::Limits::value_bytes_max): it is there, and nobody knows what it is.
     TooLong,
+    /// Bytes or escapes that are no text: the value is there, and its text is unknown for this cause.
+    Undecodable(Cause),
 }
 
 /// Hears of the values at the paths that are looked for, as soon as each is settled.
@@ -31,7 +35,12 @@ pub trait Sink {
     /// It is whole.
     fn value(&mut self, path: PathId, number: u32, value: Value<'_>);
 
+    /// What else there is of the path is unknown for this cause: servers disagree whether a value stands there. Nothing
+    /// that is told of the path behind it matters.
+    fn ends_unknown(&mut self, path: PathId, cause: Cause);
+
     /// No more values of the path come: the only place where there could be more is closed. Called once for each path,
-    /// for all that are left when the document ends, and not at all behind a fault.
+    /// for all that are left when the document ends, and not at all behind a fault. Of a path
+    /// that ended unknown it means nothing.
     fn ends(&mut self, path: PathId);
 }

@@ -2,9 +2,14 @@
 
 use std::str;
 
-/// Bytes that are not UTF-8 (RFC 3629): overlong, a surrogate, beyond U+10FFFF, or a character that does not end.
+/// What stands in bytes that should be UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotUtf8;
+pub(crate) enum Utf8Piece<'a> {
+    Text(&'a str),
+    /// Bytes that are not UTF-8 (RFC 3629): overlong, a surrogate, beyond U+10FFFF, or a character that does not end.
+    /// They end where the next character may begin (Unicode 3.9, maximal subparts): what follows is read as it is.
+    NotUtf8,
+}
 
 /// Follows UTF-8. It holds the start of a character that a piece has cut: at most 3 bytes.
 #[derive(Debug, Default)]
@@ -15,48 +20,81 @@ pub(crate) struct Utf8 {
 
 impl Utf8 {
     /// Hands on the characters that are whole, without a copy where no cut is in them.
-    pub(crate) fn feed<E: From<NotUtf8>>(
+    pub(crate) fn feed<E>(
         &mut self,
         bytes: &[u8],
-        each: &mut impl FnMut(&str) -> Result<(), E>,
+        each: &mut impl FnMut(Utf8Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut rest = bytes;
         while self.carried_bytes > 0 {
             let Some((&byte, after)) = rest.split_first() else { return Ok(()) };
-            rest = after;
-            self.carry(&[byte])?;
-            if let Ok(text) = str::from_utf8(&self.carried[..self.carried_bytes]) {
-                self.carried_bytes = 0;
-                each(text)?;
+            if self.carry(byte, each)? {
+                rest = after;
             }
         }
-        let (whole, cut) = rest.split_at(rest.len() - cut_bytes(rest));
-        match str::from_utf8(whole) {
-            Ok("") => {}
-            Ok(text) => each(text)?,
-            Err(fault) => {
-                let good = str::from_utf8(&whole[..fault.valid_up_to()]).unwrap_or_default();
-                if !good.is_empty() {
-                    each(good)?;
+        let (mut whole, cut) = rest.split_at(rest.len() - cut_bytes(rest));
+        while !whole.is_empty() {
+            let (good, bad_bytes) = match str::from_utf8(whole) {
+                Ok(text) => (text, 0),
+                Err(fault) => {
+                    let good = str::from_utf8(&whole[..fault.valid_up_to()]).unwrap_or_default();
+                    // What follows a character that does not end here begins another one.
+                    (good, fault.error_len().unwrap_or(whole.len() - good.len()))
                 }
-                return Err(NotUtf8.into());
+            };
+            if !good.is_empty() {
+                each(Utf8Piece::Text(good))?;
+            }
+            if bad_bytes > 0 {
+                each(Utf8Piece::NotUtf8)?;
+            }
+            whole = &whole[good.len() + bad_bytes..];
+        }
+        let mut rest = cut;
+        while let Some((&byte, after)) = rest.split_first() {
+            if self.carry(byte, each)? {
+                rest = after;
             }
         }
-        Ok(self.carry(cut)?)
+        Ok(())
     }
 
     /// No more comes.
-    pub(crate) fn finish(&mut self) -> Result<(), NotUtf8> {
-        if self.carried_bytes == 0 { Ok(()) } else { Err(NotUtf8) }
+    pub(crate) fn finish<E>(
+        &mut self,
+        each: &mut impl FnMut(Utf8Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match std::mem::take(&mut self.carried_bytes) {
+            0 => Ok(()),
+            _ => each(Utf8Piece::NotUtf8),
+        }
     }
 
-    fn carry(&mut self, bytes: &[u8]) -> Result<(), NotUtf8> {
-        let end = self.carried_bytes + bytes.len();
-        self.carried.get_mut(self.carried_bytes..end).ok_or(NotUtf8)?.copy_from_slice(bytes);
-        self.carried_bytes = end;
-        match str::from_utf8(&self.carried[..end]) {
-            Err(fault) if fault.error_len().is_some() => Err(NotUtf8),
-            _ => Ok(()),
+    /// Takes the next byte behind the start of a character that is held, or the first one of a character. Whether it
+    /// is taken: a byte that does not go on with what is held is looked at again.
+    fn carry<E>(
+        &mut self,
+        byte: u8,
+        each: &mut impl FnMut(Utf8Piece<'_>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let held = self.carried_bytes;
+        let Some(room) = self.carried.get_mut(held) else { return Ok(true) };
+        *room = byte;
+        match str::from_utf8(&self.carried[..=held]) {
+            Ok(text) => {
+                self.carried_bytes = 0;
+                each(Utf8Piece::Text(text))?;
+                Ok(true)
+            }
+            Err(fault) if fault.error_len().is_none() => {
+                self.carried_bytes = held + 1;
+                Ok(true)
+            }
+            Err(_) => {
+                self.carried_bytes = 0;
+                each(Utf8Piece::NotUtf8)?;
+                Ok(held == 0)
+            }
         }
     }
 }
@@ -81,24 +119,28 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is handed on of pieces, and whether all of it is UTF-8.
-    fn outcome<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (String, bool) {
+    /// What is handed on of pieces, with U+FFFD for what is not UTF-8.
+    fn outcome<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
         let (mut utf8, mut text) = (Utf8::default(), String::new());
-        let mut each = |piece: &str| {
-            assert!(!piece.is_empty());
-            text.push_str(piece);
-            Ok::<_, NotUtf8>(())
+        let mut each = |piece: Utf8Piece<'_>| {
+            match piece {
+                Utf8Piece::Text(piece) => {
+                    assert!(!piece.is_empty());
+                    text.push_str(piece);
+                }
+                Utf8Piece::NotUtf8 => text.push(char::REPLACEMENT_CHARACTER),
+            }
+            Ok::<_, std::convert::Infallible>(())
         };
-        let fed = pieces.into_iter().try_for_each(|piece| utf8.feed(piece, &mut each));
-        let is_utf8 = fed.and_then(|()| utf8.finish()).is_ok();
-        (text, is_utf8)
+        for piece in pieces {
+            let Ok(()) = utf8.feed(piece, &mut each);
+        }
+        let Ok(()) = utf8.finish(&mut each);
+        text
     }
 
     fn check(bytes: &[u8]) {
-        let expected = match str::from_utf8(bytes) {
-            Ok(text) => (text.to_owned(), true),
-            Err(fault) => (String::from_utf8_lossy(&bytes[..fault.valid_up_to()]).into_owned(), false),
-        };
+        let expected = String::from_utf8_lossy(bytes).into_owned();
         assert_eq!(outcome([bytes]), expected, "{}", bytes.escape_ascii());
         assert_eq!(outcome(bytes.chunks(1)), expected, "{}", bytes.escape_ascii());
         for cut in 0..bytes.len() {

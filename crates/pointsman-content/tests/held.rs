@@ -1,8 +1,8 @@
 //! What readers hold, counted by the heap: never more than they say, whatever they are fed.
 
 use pointsman_content::{
-    Coding, ContentDecoder, FormNames, Limits, MultipartReader, PathId, Sink, TextKind, TextReader,
-    UrlencodedReader, Value,
+    Coding, ContentDecoder, FormNames, FormOptions, FormReading, Limits, MultipartReader, PathId, Sink,
+    TextKind, TextReader, UrlencodedReader, Value,
 };
 
 #[global_allocator]
@@ -17,6 +17,8 @@ struct Nobody;
 impl Sink for Nobody {
     fn begins(&mut self, _: PathId, _: u32) {}
     fn value(&mut self, _: PathId, _: u32, _: Value<'_>) {}
+    fn ends_unknown(&mut self, _: PathId, _: pointsman_content::Cause) {}
+
     fn ends(&mut self, _: PathId) {}
 }
 
@@ -110,15 +112,16 @@ fn no_reader_holds_more_than_it_says() {
 
     let names = FormNames::new(["a"]);
     let limits = Limits::default();
+    let options = FormOptions { charset: None, reading: FormReading::Literal, limits: &limits };
     let body = format!("a={0}&b={0}&a=%c3%a9", "x".repeat(MIB));
     let most = peak(|| {
-        let mut reader = UrlencodedReader::new(&names, None, &limits).expect("no charset");
+        let mut reader = UrlencodedReader::new(&names, &options).expect("no charset");
         reader.feed(&names, body.as_bytes(), &mut Nobody).expect("well-formed");
         reader.finish(&names, &mut Nobody).expect("whole");
     });
     assert!(most <= 2 * limits.value_bytes_max as usize, "{most}");
     let most = peak(|| {
-        let mut reader = UrlencodedReader::new(&names, None, &limits).expect("no charset");
+        let mut reader = UrlencodedReader::new(&names, &options).expect("no charset");
         reader.feed(&names, "x".repeat(MIB).as_bytes(), &mut Nobody).expect_err("a long name");
     });
     assert!(most <= MIB + 2 * limits.name_bytes_max as usize, "{most}");
@@ -128,7 +131,7 @@ fn no_reader_holds_more_than_it_says() {
     };
     let body = format!("{}{}--B--", part(""), part(&format!("; filename=\"{}\"", "f".repeat(7000))));
     let most = peak(|| {
-        let mut reader = MultipartReader::new(&names, b"B", &limits).expect("a boundary");
+        let mut reader = MultipartReader::new(&names, b"B", &options).expect("a boundary");
         reader.feed(&names, body.as_bytes(), &mut Nobody).expect("well-formed");
         reader.finish(&mut Nobody).expect("whole");
     });

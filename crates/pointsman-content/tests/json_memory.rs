@@ -13,6 +13,8 @@ impl Sink for Deaf {
 
     fn value(&mut self, _: PathId, _: u32, _: Value<'_>) {}
 
+    fn ends_unknown(&mut self, _: PathId, _: pointsman_content::Cause) {}
+
     fn ends(&mut self, _: PathId) {}
 }
 

@@ -91,6 +91,8 @@ impl Sink for Count {
         }
     }
 
+    fn ends_unknown(&mut self, _: PathId, _: pointsman_content::Cause) {}
+
     fn ends(&mut self, _: PathId) {}
 }
 

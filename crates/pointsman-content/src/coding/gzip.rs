@@ -2,7 +2,7 @@
 
 use flate2::Crc;
 
-use super::zlib::{Inflate, Inflated};
+use super::deflate::{Inflate, Inflated};
 use super::{TRAILING, Wrong, collect};
 use crate::Cause;
 

@@ -7,18 +7,23 @@ use crate::Cause;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Disposition {
     pub(super) name: Vec<u8>,
-    pub(super) is: PartIs,
+    pub(super) filename: Filename,
+    /// Whether it is `form-data`. A part with another one is a field to PHP and Werkzeug, and nothing to Go and busboy.
+    pub(super) is_form_data: bool,
 }
 
-/// What a part is, by its `filename`.
+/// What the `filename` of a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PartIs {
-    /// It has none.
-    Field,
-    File,
-    /// It has one that is empty, as browsers write for a file that nobody chose. To some that is a file (PHP, busboy),
-    /// and to others a field (`FormValue` of Go, `cgi` of Python): they agree where there is nothing in it.
-    NoFile,
+pub(super) enum Filename {
+    /// There is none: the part is a field.
+    None,
+    /// It makes the part a file.
+    Some,
+    /// It is empty, as browsers write it for a file that was not chosen: a file to PHP and Werkzeug, a field to Go and
+    /// busboy.
+    Empty,
+    /// It is only there as `filename*` or in sections (RFC 2231): a field to PHP, a file to Go and Werkzeug.
+    Extended,
 }
 
 impl Disposition {
@@ -26,21 +31,21 @@ impl Disposition {
     /// name.
     pub(super) fn read(value: &[u8]) -> Result<Disposition, Wrong> {
         let (kind, mut rest) = value.split_at(token_bytes(value));
-        if !kind.eq_ignore_ascii_case(b"form-data") {
-            return Err(Wrong(Cause::Malformed, "a part that is not form-data"));
+        if kind.is_empty() {
+            return Err(Wrong(Cause::Malformed, "a malformed Content-Disposition"));
         }
-        let (mut names, mut name, mut is) = (Vec::new(), None, PartIs::Field);
+        let (mut names, mut name, mut filename) = (Vec::new(), None, Filename::None);
         while !rest.is_empty() {
             let (parameter, after) = Parameter::read(rest)?;
             rest = after;
-            if parameter.name.contains(&b'*') {
-                return Err(Wrong(Cause::Malformed, "`*` in a parameter of Content-Disposition"));
-            }
             let lower = parameter.name.to_ascii_lowercase();
-            match &lower[..] {
-                b"name" => name = Some(parameter.field_name()?),
-                b"filename" if parameter.value.is_empty() => is = PartIs::NoFile,
-                b"filename" => is = PartIs::File,
+            let star = memchr::memchr(b'*', &lower);
+            match (&lower[..star.unwrap_or(lower.len())], star.is_some()) {
+                (b"name", true) => return Err(Wrong(Cause::Malformed, "`*` in the name of a part")),
+                (b"name", false) => name = Some(parameter.field_name()?),
+                (b"filename", true) if filename != Filename::Some => filename = Filename::Extended,
+                (b"filename", false) if !parameter.value.is_empty() => filename = Filename::Some,
+                (b"filename", false) if filename == Filename::None => filename = Filename::Empty,
                 _ => {}
             }
             names.push(lower);
@@ -50,7 +55,7 @@ impl Disposition {
             return Err(Wrong(Cause::Malformed, "a parameter of Content-Disposition twice"));
         }
         let name = name.ok_or(Wrong(Cause::Malformed, "a part without a name"))?;
-        Ok(Disposition { name, is })
+        Ok(Disposition { name, filename, is_form_data: kind.eq_ignore_ascii_case(b"form-data") })
     }
 }
 
@@ -59,6 +64,8 @@ impl Disposition {
 pub(super) struct PartType {
     /// Parts within a part, which RFC 7578 section 4.3 took out of forms.
     pub(super) is_mixed: bool,
+    /// `application/octet-stream` makes any part a file to busboy.
+    pub(super) is_octets: bool,
     pub(super) charset: Option<Vec<u8>>,
 }
 
@@ -73,6 +80,8 @@ impl PartType {
             return Err(MALFORMED);
         }
         let is_mixed = kind.eq_ignore_ascii_case(b"multipart") && subtype.eq_ignore_ascii_case(b"mixed");
+        let is_octets =
+            kind.eq_ignore_ascii_case(b"application") && subtype.eq_ignore_ascii_case(b"octet-stream");
         let mut charset = None;
         while !rest.is_empty() {
             let (parameter, after) = Parameter::read(rest)?;
@@ -82,7 +91,7 @@ impl PartType {
                 return Err(Wrong(Cause::Malformed, "a part with two charsets"));
             }
         }
-        Ok(PartType { is_mixed, charset })
+        Ok(PartType { is_mixed, is_octets, charset })
     }
 }
 

@@ -1,20 +1,29 @@
 //! Forms as `multipart/form-data`.
 
 use super::delimiter::{Before, Delimiter, Found};
-use super::disposition::PartIs;
 use super::fields::Fields;
-use super::part_head::PartHead;
-use super::{FormNames, Stepwise, Wrong, feed};
-use crate::{Cause, Fault, Limits, Sink};
+use super::part_head::{PartHead, PartKind};
+use super::preamble::Preamble;
+use super::{FormNames, FormOptions, FormReading, Stepwise, Wrong, feed};
+use crate::{Cause, Fault, Sink};
 
 /// Reads `multipart/form-data` (RFC 7578, RFC 2046 section 5.1).
 ///
-/// A part with a `filename` is a file: it is skipped, whatever its size. If that is empty, nobody chose a file, and the part
-/// has no content either: with some it is malformed, for there are parsers that take it for a field. Every other part is
-/// a field. What two parsers
-/// could take for different parts is malformed: a line that begins as a delimiter does and goes on otherwise, be it
-/// with blanks; a delimiter behind a CR or LF alone, within a part's head, right behind it, or behind the close-delimiter;
-/// anything but CRLF behind the close-delimiter.
+/// Parts are split where all servers split them; a body that two of them may split differently is malformed: a line that
+/// begins as a delimiter does and goes on otherwise, be it with blanks; a delimiter behind a CR or LF alone, within a
+/// part's head, right behind it, or behind the close-delimiter; `--boundary` anywhere in a line of the preamble; anything
+/// but CRLF behind the close-delimiter. So is a part without a name, or with an encoded one (`name*`).
+///
+/// A part with a `filename` is a file: it is skipped, whatever its size. Every other part is a field. Some parts are a
+/// field to one server and a file, or nothing, to another. With [`FormReading::Common`] they make a field unknown that is
+/// looked for, and pass otherwise:
+///
+/// - an empty `filename`, or only `filename*`;
+/// - a `filename` and no Content-Type;
+/// - Content-Type `application/octet-stream` and no `filename`;
+/// - another disposition than `form-data`.
+///
+/// A field that is looked for is undecodable with a transfer encoding that changes bytes, or a Content-Type that is none.
 ///
 /// It holds the head of a part, at most 8 KiB and 16 lines, or a field within the limits. The places of faults are counted
 /// in bytes of the body; what is wrong with a line of a head, or with a value, stands at its start.
@@ -22,6 +31,7 @@ use crate::{Cause, Fault, Limits, Sink};
 pub struct MultipartReader {
     fields: Fields,
     delimiter: Delimiter,
+    preamble: Preamble,
     head: PartHead,
     place: Place,
     /// Bytes read.
@@ -39,8 +49,6 @@ enum Place {
     Head,
     Field,
     File,
-    /// In a part that has no content.
-    NoFile,
     /// Behind `--boundary--`.
     Close,
     /// Behind that and a CR.
@@ -51,13 +59,18 @@ enum Place {
 impl MultipartReader {
     /// A reader for a form whose media type has this `boundary` parameter, without the quotes it may stand in: 1 to 70
     /// characters (RFC 2046 section 5.1.1).
-    pub fn new(names: &FormNames, boundary: &[u8], limits: &Limits) -> Result<MultipartReader, Fault> {
+    pub fn new(
+        names: &FormNames,
+        boundary: &[u8],
+        options: &FormOptions<'_>,
+    ) -> Result<MultipartReader, Fault> {
         if !is_boundary(boundary) {
             return Err(Wrong(Cause::Malformed, "a boundary that is none").at(0));
         }
         Ok(MultipartReader {
-            fields: Fields::new(names, limits),
+            fields: Fields::new(names, options)?,
             delimiter: Delimiter::new(boundary),
+            preamble: Preamble::default(),
             head: PartHead::default(),
             place: Place::Preamble,
             at: 0,
@@ -85,13 +98,17 @@ impl MultipartReader {
     }
 
     fn read_data(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
-        let MultipartReader { fields, delimiter, place, start, .. } = self;
-        const CONTENT: Wrong = Wrong(Cause::Malformed, "content of a file whose name is empty");
+        let MultipartReader { fields, delimiter, preamble, place, start, .. } = self;
         let is = *place;
-        let looked = delimiter.look(bytes, &mut |data| match is {
-            Place::Field => fields.value(data),
-            Place::NoFile if !data.is_empty() => Err(CONTENT),
-            _ => Ok(()),
+        let dash_boundary =
+            if is == Place::Preamble { delimiter.dash_boundary().to_vec() } else { Vec::new() };
+        let looked = delimiter.look(bytes, &mut |data| {
+            match is {
+                Place::Field => fields.value(data),
+                Place::Preamble => preamble.feed(data, &dash_boundary)?,
+                _ => {}
+            }
+            Ok(())
         });
         let (used, found) = looked.map_err(|wrong| wrong.at(*start))?;
         match found {
@@ -140,18 +157,20 @@ impl MultipartReader {
     }
 
     fn begin_part(&mut self, names: &FormNames, sink: &mut impl Sink) -> Result<Place, Wrong> {
-        let disposition = self.head.settle()?;
-        self.fields.name(&disposition.name)?;
-        let place = match disposition.is {
-            PartIs::Field => {
-                self.fields.begin(names, sink)?;
-                return Ok(Place::Field);
+        let part = self.head.settle(self.fields.text())?;
+        self.fields.name(&part.name)?;
+        let text = match (part.kind, self.fields.reading()) {
+            (PartKind::Doubtful(_), FormReading::Common) => {
+                self.fields.doubt(names, sink);
+                None
             }
-            PartIs::File => Place::File,
-            PartIs::NoFile => Place::NoFile,
+            (PartKind::Field(text), _) => Some(text),
+            (PartKind::Doubtful(text), FormReading::Literal) => text,
+            (PartKind::File, _) => None,
         };
-        self.fields.skip()?;
-        Ok(place)
+        let Some(text) = text else { return Ok(Place::File) };
+        self.fields.begin(names, text, sink);
+        Ok(Place::Field)
     }
 }
 
@@ -163,9 +182,7 @@ impl Stepwise for MultipartReader {
     fn step(&mut self, names: &FormNames, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         match self.place {
             Place::Head => self.read_head(names, bytes, sink),
-            Place::Preamble | Place::Field | Place::File | Place::NoFile | Place::Epilogue => {
-                self.read_data(bytes, sink)
-            }
+            Place::Preamble | Place::Field | Place::File | Place::Epilogue => self.read_data(bytes, sink),
             Place::Delimiter(_) | Place::Close | Place::CloseReturn => {
                 self.place = self.behind_delimiter(bytes[0])?;
                 Ok(1)

@@ -1,9 +1,10 @@
 //! The head of a part of a form.
 
 use super::Wrong;
-use super::disposition::{Disposition, PartIs, PartType, token_bytes};
+use super::disposition::{Disposition, Filename, PartType, token_bytes};
+use super::fields::ValueText;
 use crate::Cause;
-use crate::text::is_utf8_or_ascii;
+use crate::text::form_encoding;
 
 /// Collects the head of a part, line by line (RFC 7578 section 4.8).
 ///
@@ -16,7 +17,24 @@ pub(super) struct PartHead {
     lines: usize,
     disposition: Option<Disposition>,
     content_type: Option<Result<PartType, Wrong>>,
-    transfer_encoding: Option<()>,
+    /// Whether the content is written as it is.
+    is_plain: Option<bool>,
+}
+
+/// What the head of a part says.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) name: Vec<u8>,
+    pub(super) kind: PartKind,
+}
+
+/// What a part is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PartKind {
+    Field(ValueText),
+    File,
+    /// A field to some servers, and a file or nothing to others. By the standards it is what stands here.
+    Doubtful(Option<ValueText>),
 }
 
 /// Bytes of a part's head, with its empty line.
@@ -80,32 +98,50 @@ impl PartHead {
         } else if name.eq_ignore_ascii_case(b"content-transfer-encoding") {
             let is_plain =
                 [&b"7bit"[..], b"8bit", b"binary"].iter().any(|plain| value.eq_ignore_ascii_case(plain));
-            if !is_plain {
-                return Err(Wrong(Cause::Malformed, "a part with a transfer encoding"));
-            }
-            if self.transfer_encoding.replace(()).is_some() {
+            if self.is_plain.replace(is_plain).is_some() {
                 return Err(TWICE);
             }
         }
         Ok(())
     }
 
-    /// What the whole head says. The type of a file is its own affair.
-    pub(super) fn settle(&mut self) -> Result<Disposition, Wrong> {
+    /// What the whole head says of a part of a form whose fields are read in this way.
+    pub(super) fn settle(&mut self, form: ValueText) -> Result<Part, Wrong> {
         let head = std::mem::take(self);
-        let disposition =
+        let Disposition { name, filename, is_form_data } =
             head.disposition.ok_or(Wrong(Cause::Malformed, "a part without Content-Disposition"))?;
-        match head.content_type {
-            Some(Ok(PartType { is_mixed: true, .. })) => {
-                Err(Wrong(Cause::Malformed, "parts within a part of a form"))
-            }
-            Some(Err(wrong)) if disposition.is == PartIs::Field => Err(wrong),
-            Some(Ok(PartType { charset: Some(charset), .. }))
-                if disposition.is == PartIs::Field && !is_utf8_or_ascii(&charset) =>
-            {
-                Err(Wrong(Cause::Encoding, "a field in another charset than UTF-8"))
-            }
-            _ => Ok(disposition),
+        if matches!(head.content_type, Some(Ok(PartType { is_mixed: true, .. }))) {
+            return Err(Wrong(Cause::Malformed, "parts within a part of a form"));
         }
+        let is_octets = matches!(head.content_type, Some(Ok(PartType { is_octets: true, .. })));
+        let has_type = head.content_type.is_some();
+        let text = value_text(form, head.content_type, head.is_plain);
+        let kind = match filename {
+            // formidable takes a part without a type for a field.
+            Filename::Some if has_type => PartKind::File,
+            Filename::Some | Filename::Empty | Filename::Extended => PartKind::Doubtful(None),
+            Filename::None if !is_form_data => PartKind::Doubtful(None),
+            Filename::None if is_octets => PartKind::Doubtful(Some(text)),
+            Filename::None => PartKind::Field(text),
+        };
+        Ok(Part { name, kind })
     }
+}
+
+/// How the value of a field is read whose head has this type. Go undoes quoted-printable, and others do not.
+fn value_text(
+    form: ValueText,
+    content_type: Option<Result<PartType, Wrong>>,
+    is_plain: Option<bool>,
+) -> ValueText {
+    let encoded = (is_plain == Some(false)).then_some(Cause::Malformed);
+    let text = match content_type {
+        Some(Err(Wrong(cause, _))) => ValueText { unknown: Some(cause), ..form },
+        Some(Ok(PartType { charset: Some(charset), .. })) => match form_encoding(&charset) {
+            Some(encoding) => ValueText { encoding, ..form },
+            None => ValueText { unknown: Some(Cause::Encoding), ..form },
+        },
+        _ => form,
+    };
+    ValueText { unknown: text.unknown.or(encoded), ..text }
 }

@@ -1,15 +1,17 @@
 //! Forms as `application/x-www-form-urlencoded`.
 
 use super::fields::Fields;
-use super::{FormNames, Stepwise, Wrong, feed};
-use crate::text::is_utf8;
-use crate::{Cause, Fault, Limits, Sink};
+use super::{FormNames, FormOptions, FormReading, Stepwise, feed};
+use crate::{Fault, Sink};
 
 /// Reads `application/x-www-form-urlencoded` (WHATWG URL section 5.1): fields are split on `&`, name and value on the
 /// first `=`, `+` is a space, and `%` stands before two hex digits.
 ///
-/// What the standard lets pass is refused: a `%` without its digits, and bytes that are not UTF-8 when decoded. Nothing
-/// between two `&` is no field; a field without `=` has the empty value.
+/// A value that is looked for is undecodable with a `%` without its digits, or with bytes that are no text in the form's
+/// encoding. Nothing between two `&` is no field; a field without `=` has the empty value.
+///
+/// A line end behind the last value belongs to it (WHATWG URL 5.1), as servers read it. Tools add it by mistake, so
+/// [`FormReading::Literal`] leaves it out.
 ///
 /// It holds a name or a value, within the limits. The places of faults are counted in bytes of the body; what is wrong
 /// with a name or a value stands at its start.
@@ -17,6 +19,8 @@ use crate::{Cause, Fault, Limits, Sink};
 pub struct UrlencodedReader {
     fields: Fields,
     place: Place,
+    /// The end of a line behind what has been read of a value. It belongs to the value if more follows.
+    line_end: &'static [u8],
     /// Bytes read.
     at: u64,
     /// How many stand before the present name or value.
@@ -31,7 +35,7 @@ enum Place {
     In(Side),
     /// Behind a `%`.
     Percent(Side),
-    /// Behind a `%` and its first digit.
+    /// Behind a `%` and this digit.
     Digit(Side, u8),
 }
 
@@ -41,21 +45,13 @@ enum Side {
     Value,
 }
 
-const BAD_ESCAPE: Wrong = Wrong(Cause::Malformed, "`%` without two hex digits");
-
 impl UrlencodedReader {
-    /// A reader for a form whose media type has this `charset` parameter, which may say nothing but UTF-8.
-    pub fn new(
-        names: &FormNames,
-        charset: Option<&[u8]>,
-        limits: &Limits,
-    ) -> Result<UrlencodedReader, Fault> {
-        if !charset.is_none_or(is_utf8) {
-            return Err(Wrong(Cause::Encoding, "a form in another charset than UTF-8").at(0));
-        }
+    /// A reader for a form that is read in this way.
+    pub fn new(names: &FormNames, options: &FormOptions<'_>) -> Result<UrlencodedReader, Fault> {
         Ok(UrlencodedReader {
-            fields: Fields::new(names, limits),
+            fields: Fields::new(names, options)?,
             place: Place::Start,
+            line_end: b"",
             at: 0,
             start: 0,
             fault: None,
@@ -72,35 +68,72 @@ impl UrlencodedReader {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        if self.fields.reading() == FormReading::Literal {
+            self.line_end = b"";
+        }
         self.end_field(names, sink).map_err(|fault| *self.fault.insert(fault))?;
         self.fields.finish(sink);
         Ok(())
     }
 
-    fn hex_digit(&self, byte: u8) -> Result<u8, Fault> {
-        let digit = char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        digit.ok_or(BAD_ESCAPE.at(self.at))
-    }
-
     fn put(&mut self, side: Side, decoded: &[u8]) -> Result<(), Fault> {
-        let put = match side {
-            Side::Name => self.fields.name(decoded),
-            Side::Value => self.fields.value(decoded),
-        };
-        put.map_err(|wrong| wrong.at(self.start))
+        match side {
+            Side::Name => self.fields.name(decoded).map_err(|wrong| wrong.at(self.start)),
+            Side::Value => {
+                self.fields.value(std::mem::take(&mut self.line_end));
+                self.fields.value(decoded);
+                Ok(())
+            }
+        }
     }
 
-    fn begin(&mut self, names: &FormNames, sink: &mut impl Sink) -> Result<(), Fault> {
-        self.fields.begin(names, sink).map_err(|wrong| wrong.at(self.start))
+    /// Bytes of a value that mean themselves. A line end behind them waits until it is known whether it is the last.
+    fn put_plain_value(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let rest = match (self.line_end, bytes) {
+            (b"\r", [b'\n', rest @ ..]) => {
+                self.line_end = b"\r\n";
+                rest
+            }
+            _ => bytes,
+        };
+        let line_end: &[u8] = match rest {
+            [] => return Ok(()),
+            [.., b'\r', b'\n'] => b"\r\n",
+            [.., b'\n'] => b"\n",
+            [.., b'\r'] => b"\r",
+            _ => b"",
+        };
+        self.put(Side::Value, &rest[..rest.len() - line_end.len()])?;
+        self.line_end = line_end;
+        Ok(())
+    }
+
+    /// What stands behind a `%` is no escape: it means itself.
+    fn put_bad_escape(&mut self, side: Side, bytes: &[u8]) -> Result<(), Fault> {
+        match side {
+            Side::Name => self.fields.spoil_name(),
+            Side::Value => self.fields.spoil_value(),
+        }
+        self.put(side, bytes)
+    }
+
+    fn begin(&mut self, names: &FormNames, sink: &mut impl Sink) {
+        self.fields.begin(names, self.fields.text(), sink);
     }
 
     /// At a `&` or the body's end.
     fn end_field(&mut self, names: &FormNames, sink: &mut impl Sink) -> Result<(), Fault> {
         match self.place {
             Place::Start => return Ok(()),
-            Place::Percent(_) | Place::Digit(..) => return Err(BAD_ESCAPE.at(self.at)),
-            Place::In(Side::Name) => self.begin(names, sink)?,
-            Place::In(Side::Value) => {}
+            Place::Percent(side) => self.put_bad_escape(side, b"%")?,
+            Place::Digit(side, digit) => self.put_bad_escape(side, &[b'%', digit])?,
+            Place::In(_) => {}
+        }
+        match self.place {
+            Place::In(Side::Value) | Place::Percent(Side::Value) | Place::Digit(Side::Value, _) => {
+                self.fields.value(std::mem::take(&mut self.line_end));
+            }
+            _ => self.begin(names, sink),
         }
         self.fields.end(sink).map_err(|wrong| wrong.at(self.start))
     }
@@ -121,15 +154,22 @@ impl Stepwise for UrlencodedReader {
                 Side::Name
             }
             Place::In(side) => side,
-            Place::Percent(side) => {
-                self.place = Place::Digit(side, self.hex_digit(byte)?);
+            Place::Percent(side) if byte.is_ascii_hexdigit() => {
+                self.place = Place::Digit(side, byte);
                 return Ok(1);
             }
-            Place::Digit(side, high) => {
-                let low = self.hex_digit(byte)?;
-                self.put(side, &[high << 4 | low])?;
+            Place::Digit(side, high) if byte.is_ascii_hexdigit() => {
+                self.put(side, &[hex_digit(high) << 4 | hex_digit(byte)])?;
                 self.place = Place::In(side);
                 return Ok(1);
+            }
+            Place::Percent(side) => {
+                self.put_bad_escape(side, b"%")?;
+                side
+            }
+            Place::Digit(side, digit) => {
+                self.put_bad_escape(side, &[b'%', digit])?;
+                side
             }
         };
         self.place = Place::In(side);
@@ -139,7 +179,7 @@ impl Stepwise for UrlencodedReader {
                 self.place = Place::Start;
             }
             (Side::Name, b'=') => {
-                self.begin(names, sink)?;
+                self.begin(names, sink);
                 self.start = self.at + 1;
                 self.place = Place::In(Side::Value);
             }
@@ -147,12 +187,19 @@ impl Stepwise for UrlencodedReader {
             (_, b'+') => self.put(side, b" ")?,
             _ => {
                 let plain = plain_bytes(side, bytes);
-                self.put(side, &bytes[..plain])?;
+                match side {
+                    Side::Name => self.put(side, &bytes[..plain])?,
+                    Side::Value => self.put_plain_value(&bytes[..plain])?,
+                }
                 return Ok(plain);
             }
         }
         Ok(1)
     }
+}
+
+fn hex_digit(digit: u8) -> u8 {
+    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok()).unwrap_or(0)
 }
 
 /// Bytes at the start that mean themselves.

@@ -1,11 +1,13 @@
 //! The grammar, token by token, over pieces that end anywhere.
 
+mod strings;
+
 use super::malformed;
 use super::nest::Nest;
 use super::number::{Literal, Part, end_of_short_number};
-use super::scan::{behind_white_space, up_to_string_mark};
+use super::scan::behind_white_space;
 use super::standing::{Kind, Standing};
-use super::string::{Escape, read_string};
+use super::string::Escape;
 use super::trie::JsonPaths;
 use crate::{Cause, Fault, Limits, Sink, Value};
 
@@ -15,7 +17,10 @@ use crate::{Cause, Fault, Limits, Sink, Value};
 /// that is open: [`Limits::value_bytes_max`] and [`Limits::depth_max`] bound both. Of other values it keeps nothing. The
 /// paths cost it a few numbers each.
 ///
-/// A lone surrogate in an escape is malformed everywhere; a member that is named again only where a path names it.
+/// A string that no path names need not be decodable: a lone surrogate in an escape, or bytes that are no text in the
+/// document's encoding, pass in it. In a value that a path names they make it [`Value::Undecodable`]. In a name among
+/// which members are looked for they are malformed, since parsers would find different members. A member that is
+/// named again is a fault only where a path names it.
 #[derive(Debug)]
 pub struct JsonReader {
     limits: Limits,
@@ -253,54 +258,6 @@ impl JsonReader {
         self.behind_value()
     }
 
-    /// Reads a name whose quote stands at `at`.
-    #[inline]
-    fn read_name<S: Sink>(&mut self, piece: &mut Piece<'_, S>, at: usize) -> Next {
-        let (start, end) = (at + 1, up_to_string_mark(piece.text.as_bytes(), at + 1));
-        let name_at = self.before + at as u64;
-        if piece.text.as_bytes().get(end) != Some(&b'"') {
-            self.carry.clear();
-            return self.read_name_on(piece, Escape::None, name_at, start);
-        }
-        if self.is_on_a_path() {
-            let name = piece.text.as_bytes().get(start..end).unwrap_or_default();
-            if !self.standing.member(piece.paths, name) {
-                return self.note(repeated(name_at));
-            }
-        }
-        Some(end + 1)
-    }
-
-    /// Reads on in a name that is escaped or cut.
-    #[cold]
-    fn read_name_on<S: Sink>(
-        &mut self,
-        piece: &mut Piece<'_, S>,
-        mut escape: Escape,
-        name_at: u64,
-        at: usize,
-    ) -> Next {
-        let is_on_a_path = self.is_on_a_path();
-        let name_bytes_max = if is_on_a_path { piece.paths.name_bytes_max() } else { 0 };
-        let read = read_string(&mut escape, piece.text, at, self.before, |decoded| {
-            self.carry.push(decoded, name_bytes_max);
-        });
-        match read {
-            Err(fault) => self.note(fault),
-            Ok(None) => {
-                self.cut = Cut::Name { escape, at: name_at };
-                None
-            }
-            Ok(end) => {
-                let is_looked_for = is_on_a_path && !self.carry.is_over;
-                if is_looked_for && !self.standing.member(piece.paths, self.carry.text.as_bytes()) {
-                    return self.note(repeated(name_at));
-                }
-                end
-            }
-        }
-    }
-
     /// Reads a value that begins with this byte at `at`, and is neither object nor array.
     #[inline]
     fn read_scalar<S: Sink>(&mut self, piece: &mut Piece<'_, S>, byte: u8, at: usize) -> Next {
@@ -313,49 +270,6 @@ impl JsonReader {
             b'-' | b'0'..=b'9' => self.read_number(piece, byte, at),
             b't' | b'f' | b'n' => self.read_literal(piece, byte, at),
             _ => self.refuse(at, Place::Value.expected()),
-        }
-    }
-
-    /// Reads a string behind its quote.
-    #[inline]
-    fn read_text<S: Sink>(&mut self, piece: &mut Piece<'_, S>, at: usize) -> Next {
-        let end = up_to_string_mark(piece.text.as_bytes(), at);
-        if piece.text.as_bytes().get(end) != Some(&b'"') {
-            return self.read_text_on(piece, Escape::None, at);
-        }
-        if self.standing.is_sought() {
-            let text = piece.text.get(at..end).unwrap_or_default();
-            let value = if self.fits(text) { Value::Text(text) } else { Value::TooLong };
-            self.standing.settle(piece.paths, value, piece.sink);
-        }
-        Some(end + 1)
-    }
-
-    /// Reads on in a string that is escaped or cut.
-    #[inline(never)]
-    fn read_text_on<S: Sink>(&mut self, piece: &mut Piece<'_, S>, mut escape: Escape, at: usize) -> Next {
-        let value_bytes_max = self.limits.value_bytes_max as usize;
-        let read = if self.standing.is_sought() {
-            read_string(&mut escape, piece.text, at, self.before, |decoded| {
-                if self.standing.is_sought() && !self.carry.push(decoded, value_bytes_max) {
-                    self.standing.settle(piece.paths, Value::TooLong, piece.sink);
-                }
-            })
-        } else {
-            read_string(&mut escape, piece.text, at, self.before, |_| {})
-        };
-        match read {
-            Err(fault) => self.note(fault),
-            Ok(None) => {
-                self.cut = Cut::Text(escape);
-                None
-            }
-            Ok(end) => {
-                if self.standing.is_sought() {
-                    self.standing.settle(piece.paths, Value::Text(&self.carry.text), piece.sink);
-                }
-                end
-            }
         }
     }
 
@@ -484,9 +398,4 @@ impl Place {
             Place::End => "more than one value",
         }
     }
-}
-
-#[cold]
-fn repeated(at: u64) -> Fault {
-    Fault { cause: Cause::DuplicateKey, at, what: "a member that is looked for stands there twice" }
 }

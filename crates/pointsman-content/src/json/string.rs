@@ -20,7 +20,24 @@ pub(super) enum Escape {
     HighBegun(u16),
 }
 
-const LONE_SURROGATE: &str = "a lone surrogate in an escape";
+/// A piece of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decoded<'a> {
+    Text(&'a str),
+    /// The escape of a surrogate without its other half, with the offset of its `\`. Parsers keep it, replace it,
+    /// or refuse the document, and all of them find the end of the string in the same place.
+    LoneSurrogate(u64),
+}
+
+/// What a byte of an escape leads to.
+enum Step {
+    /// More bytes belong to the escape.
+    More,
+    Character(char),
+    LoneSurrogate(u64),
+    /// The same, and the byte is none of that escape's.
+    LoneSurrogateBefore(u64),
+}
 
 /// Reads on in a string from `at`. Gives what it decodes, and where it goes on behind the closing quote, or nothing if
 /// it does not end here. `before` bytes of the document stand before `text`.
@@ -29,13 +46,19 @@ pub(super) fn read_string(
     text: &str,
     mut at: usize,
     before: u64,
-    mut take: impl FnMut(&str),
+    mut take: impl FnMut(Decoded<'_>),
 ) -> Result<Option<usize>, Fault> {
     loop {
         while *escape != Escape::None {
             let Some(&byte) = text.as_bytes().get(at) else { return Ok(None) };
-            if let Some(decoded) = escape.step(byte, before + at as u64)? {
-                take(decoded.encode_utf8(&mut [0; 4]));
+            match escape.step(byte, before + at as u64)? {
+                Step::More => {}
+                Step::Character(decoded) => take(Decoded::Text(decoded.encode_utf8(&mut [0; 4]))),
+                Step::LoneSurrogate(high_at) => take(Decoded::LoneSurrogate(high_at)),
+                Step::LoneSurrogateBefore(high_at) => {
+                    take(Decoded::LoneSurrogate(high_at));
+                    continue;
+                }
             }
             at += 1;
         }
@@ -43,7 +66,7 @@ pub(super) fn read_string(
         let is_escape = text.as_bytes().get(at) == Some(&b'\\');
         let end = if is_escape { at } else { up_to_string_mark(text.as_bytes(), at) };
         if end > at {
-            take(text.get(at..end).unwrap_or_default());
+            take(Decoded::Text(text.get(at..end).unwrap_or_default()));
         }
         match text.as_bytes().get(end) {
             None => return Ok(None),
@@ -51,7 +74,7 @@ pub(super) fn read_string(
             Some(b'\\') => {
                 let behind = text.as_bytes().get(end + 1..).unwrap_or_default();
                 if let Some((decoded, bytes)) = whole(behind) {
-                    take(decoded.encode_utf8(&mut [0; 4]));
+                    take(Decoded::Text(decoded.encode_utf8(&mut [0; 4])));
                     at = end + 1 + bytes;
                     continue;
                 }
@@ -89,17 +112,17 @@ fn unit(digits: &[u8]) -> Option<u16> {
 }
 
 impl Escape {
-    /// Takes the next byte of an escape, which stands `at` there. Gives the character when it is whole.
-    fn step(&mut self, byte: u8, at: u64) -> Result<Option<char>, Fault> {
+    /// Takes the next byte of an escape, which stands `at` there.
+    fn step(&mut self, byte: u8, at: u64) -> Result<Step, Fault> {
         // Where a first surrogate's escape begins, if so many bytes of what follows it stand before this one.
         let high_at = |behind: u64| at.saturating_sub(r"\uD800".len() as u64 + behind);
         *self = match *self {
-            Escape::None => return Ok(None),
+            Escape::None => return Ok(Step::More),
             Escape::Begun if byte == b'u' => Escape::Digits { count: 0, unit: 0, high: None },
             Escape::Begun => {
                 let Some(decoded) = plain(byte) else { return Err(malformed(at, "an unknown escape")) };
                 *self = Escape::None;
-                return Ok(Some(decoded));
+                return Ok(Step::Character(decoded));
             }
             Escape::Digits { count, unit, high } => {
                 let Some(digit) = (byte as char).to_digit(16) else {
@@ -109,38 +132,36 @@ impl Escape {
                 if count < 3 {
                     Escape::Digits { count: count + 1, unit, high }
                 } else {
-                    return self.unit(unit, high, high_at);
+                    return Ok(self.unit(unit, high, high_at));
                 }
             }
             Escape::High(high) if byte == b'\\' => Escape::HighBegun(high),
             Escape::HighBegun(high) if byte == b'u' => Escape::Digits { count: 0, unit: 0, high: Some(high) },
-            Escape::High(_) => return Err(malformed(high_at(0), LONE_SURROGATE)),
-            Escape::HighBegun(_) => return Err(malformed(high_at(1), LONE_SURROGATE)),
+            Escape::High(_) => {
+                *self = Escape::None;
+                return Ok(Step::LoneSurrogateBefore(high_at(0)));
+            }
+            Escape::HighBegun(_) => {
+                *self = Escape::Begun;
+                return Ok(Step::LoneSurrogateBefore(high_at(1)));
+            }
         };
-        Ok(None)
+        Ok(Step::More)
     }
 
     /// Takes a whole unit of UTF-16, whose last digit is at hand, perhaps behind a first surrogate.
-    fn unit(
-        &mut self,
-        unit: u16,
-        high: Option<u16>,
-        high_at: impl Fn(u64) -> u64,
-    ) -> Result<Option<char>, Fault> {
+    fn unit(&mut self, unit: u16, high: Option<u16>, high_at: impl Fn(u64) -> u64) -> Step {
+        let is_high = matches!(unit, 0xd800..=0xdbff);
+        // The last digit stands five bytes behind the `\`.
+        let lone = Step::LoneSurrogate(if high.is_some() { high_at(5) } else { high_at(0) + 1 });
         let units = [high.unwrap_or(unit), unit];
         let units = units.get(usize::from(high.is_none())..).unwrap_or_default();
-        match (char::decode_utf16(units.iter().copied()).next(), high) {
-            (Some(Ok(decoded)), _) => {
-                *self = Escape::None;
-                Ok(Some(decoded))
-            }
-            (_, None) if unit < 0xdc00 => {
-                *self = Escape::High(unit);
-                Ok(None)
-            }
-            // The last digit stands five bytes behind the `\`.
-            (_, None) => Err(malformed(high_at(0) + 1, LONE_SURROGATE)),
-            (_, Some(_)) => Err(malformed(high_at(5), LONE_SURROGATE)),
+        *self = if is_high { Escape::High(unit) } else { Escape::None };
+        match char::decode_utf16(units.iter().copied()).next() {
+            Some(Ok(decoded)) => Step::Character(decoded),
+            _ if is_high && high.is_none() => Step::More,
+            // What follows a lone first surrogate is not told: the string is undecodable anyway.
+            _ => lone,
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Head {
     bytes: Vec<u8>,
     mark_bytes: usize,
     encoding: Encoding,
+    /// Whether only the first bytes say that it is UTF-16: then its declaration must say so, too.
+    is_guessed: bool,
 }
 
 /// From here on a text says more about its encoding only with the `>` of its XML declaration.
@@ -21,12 +23,14 @@ const FIRST_BYTES: usize = 2 * "\u{feff}<?xml ".len();
 const CONTRADICTION: Stop =
     Stop::Found(Cause::Encoding, "byte order mark, declaration and charset contradict each other");
 
+const ANOTHER: Stop = Stop::Found(Cause::Encoding, "it begins as text in another encoding does");
+
 impl Head {
     /// Bytes that are collected, at most.
     pub(super) const BYTES_MAX: usize = 2 * ("\u{feff}".len() + CHARACTERS_MAX);
 
     pub(super) fn new(kind: TextKind, charset: Option<Charset>) -> Head {
-        Head { kind, charset, bytes: Vec::new(), mark_bytes: 0, encoding: Encoding::Utf8 }
+        Head { kind, charset, bytes: Vec::new(), mark_bytes: 0, encoding: Encoding::Utf8, is_guessed: false }
     }
 
     /// How it is encoded, once it is settled.
@@ -66,7 +70,13 @@ impl Head {
         }
         let mark = mark(&self.bytes)?;
         self.mark_bytes = mark.map_or(0, |(bytes, _)| bytes);
+        let guessed = match (self.kind, mark, self.charset) {
+            (TextKind::Xml, None, None | Some(Charset::Utf16)) => declared_utf16(&self.bytes),
+            _ => None,
+        };
+        self.is_guessed = guessed.is_some();
         self.encoding = match (mark, self.charset) {
+            (None, None | Some(Charset::Utf16)) if guessed.is_some() => guessed.unwrap_or(Encoding::Utf8),
             (None, None) => Encoding::Utf8,
             (None, Some(charset)) => charset.without_mark(),
             (Some((_, encoding)), None) => encoding,
@@ -76,7 +86,7 @@ impl Head {
         check_first(self.text(), self.encoding)?;
         match self.kind {
             TextKind::Json => {
-                if self.encoding == Encoding::Latin1 {
+                if matches!(self.encoding, Encoding::Latin1 | Encoding::Latin9 | Encoding::Windows1252) {
                     self.encoding = Encoding::Ascii;
                 }
                 Ok(true)
@@ -90,20 +100,19 @@ impl Head {
         let characters = characters(self.text(), self.encoding);
         match declaration::declared(&characters) {
             Declared::TooLong => Err(Stop::Found(Cause::Limit, "a long XML declaration")),
-            Declared::Unfinished => Ok(is_whole),
-            Declared::Nothing => Ok(true),
+            Declared::Unfinished if !is_whole => Ok(false),
+            Declared::Unfinished | Declared::Nothing if self.is_guessed => Err(ANOTHER),
+            Declared::Unfinished | Declared::Nothing => Ok(true),
             Declared::Malformed => Err(Stop::Found(Cause::Malformed, "a malformed XML declaration")),
             Declared::Encoding(name) => {
                 let declared = Charset::of(name)
                     .ok_or(Stop::Found(Cause::Encoding, "a declared encoding that is not supported"))?;
-                if self.charset.is_none() && !has_mark {
+                if self.charset.is_none() && !has_mark && !self.is_guessed {
                     // UTF-16 could not have been read up to here.
-                    match declared {
-                        Charset::Utf8 | Charset::Ascii | Charset::Latin1 => {
-                            self.encoding = declared.without_mark();
-                        }
-                        Charset::Utf16 | Charset::Utf16Le | Charset::Utf16Be => return Err(CONTRADICTION),
+                    if declared.without_mark().is_utf16() {
+                        return Err(CONTRADICTION);
                     }
+                    self.encoding = declared.without_mark();
                 } else if !declared.is(self.encoding) {
                     return Err(CONTRADICTION);
                 }
@@ -124,6 +133,15 @@ fn mark(bytes: &[u8]) -> Result<Option<(usize, Encoding)>, Stop> {
     }
 }
 
+/// UTF-16 without a byte order mark, by the first characters of an XML declaration (XML 1.0 appendix F.1).
+fn declared_utf16(bytes: &[u8]) -> Option<Encoding> {
+    match bytes {
+        [b'<', 0, b'?', 0, ..] => Some(Encoding::Utf16Le),
+        [0, b'<', 0, b'?', ..] => Some(Encoding::Utf16Be),
+        _ => None,
+    }
+}
+
 /// All XML and JSON begins with an ASCII character that is not NUL: what does not is in another encoding.
 fn check_first(text: &[u8], encoding: Encoding) -> Result<(), Stop> {
     let is_other = match (encoding, text) {
@@ -135,7 +153,7 @@ fn check_first(text: &[u8], encoding: Encoding) -> Result<(), Stop> {
         _ => false,
     };
     if is_other {
-        return Err(Stop::Found(Cause::Encoding, "it begins as text in another encoding does"));
+        return Err(ANOTHER);
     }
     Ok(())
 }
@@ -150,6 +168,6 @@ fn characters(text: &[u8], encoding: Encoding) -> Vec<u8> {
         Encoding::Utf16Be => {
             text.as_chunks().0.iter().map(|unit| narrow(u16::from_be_bytes(*unit))).collect()
         }
-        Encoding::Utf8 | Encoding::Ascii | Encoding::Latin1 => text.to_vec(),
+        _ => text.to_vec(),
     }
 }

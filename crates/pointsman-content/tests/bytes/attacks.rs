@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pointsman_content::{Cause, Fault, FormNames, Limits, TextKind, TextReader};
+use pointsman_content::{Cause, Fault, FormNames, Limits, TextKind, TextPiece, TextReader};
 
 use crate::heard::{Outcome, cut, multipart, urlencoded};
 
@@ -105,9 +105,12 @@ fn heads_without_an_end() {
 fn read_text(kind: TextKind, charset: Option<&[u8]>, bytes: &[u8], piece: usize) -> Result<usize, Fault> {
     let mut reader = TextReader::new(kind, charset)?;
     let mut given = 0;
-    let mut each = |text: &str| {
-        given += text.len();
-        Ok(())
+    let mut each = |piece: TextPiece<'_>| match piece {
+        TextPiece::Text(text) => {
+            given += text.len();
+            Ok(())
+        }
+        TextPiece::Undecodable(fault) => Err(fault),
     };
     for bytes in cut(bytes, &[piece]) {
         reader.feed(bytes, &mut each)?;

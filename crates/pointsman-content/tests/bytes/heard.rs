@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use pointsman_content::{
-    Cause, Fault, FormNames, Limits, MultipartReader, PathId, Sink, UrlencodedReader, Value,
+    Cause, Fault, FormNames, FormOptions, FormReading, Limits, MultipartReader, PathId, Sink,
+    UrlencodedReader, Value,
 };
 
 /// What was heard of each path: its values in order, whether they have ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub(crate) values: BTreeMap<u32, Vec<Option<Field>>>,
+    /// Why it is not known whether a path has more values.
+    pub(crate) unknown: BTreeMap<u32, Cause>,
     pub(crate) ended: u32,
 }
 
@@ -18,6 +21,7 @@ pub(crate) struct Heard {
 pub(crate) enum Field {
     Text(String),
     TooLong,
+    Undecodable(Cause),
 }
 
 impl Sink for Heard {
@@ -34,10 +38,16 @@ impl Sink for Heard {
         let heard = match value {
             Value::Text(text) => Field::Text(text.to_owned()),
             Value::TooLong => Field::TooLong,
+            Value::Undecodable(cause) => Field::Undecodable(cause),
             other => panic!("{other:?} in a form"),
         };
         let place = values.get_mut(number as usize).expect("it has begun");
         assert!(place.replace(heard).is_none(), "a value is whole once");
+    }
+
+    fn ends_unknown(&mut self, path: PathId, cause: Cause) {
+        assert_eq!(self.ended, 0);
+        self.unknown.entry(path.0).or_insert(cause);
     }
 
     fn ends(&mut self, path: PathId) {
@@ -56,8 +66,22 @@ pub(crate) fn urlencoded<'a>(
     limits: &Limits,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Outcome {
+    urlencoded_as(names, &FormOptions { charset, ..options(limits) }, pieces)
+}
+
+/// The usual options.
+pub(crate) fn options(limits: &Limits) -> FormOptions<'_> {
+    FormOptions { charset: None, reading: FormReading::Literal, limits }
+}
+
+/// Reads `application/x-www-form-urlencoded` in this way.
+pub(crate) fn urlencoded_as<'a>(
+    names: &FormNames,
+    options: &FormOptions<'_>,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Outcome {
     let mut heard = Heard::default();
-    let read = UrlencodedReader::new(names, charset, limits).and_then(|mut reader| {
+    let read = UrlencodedReader::new(names, options).and_then(|mut reader| {
         let read = pieces
             .into_iter()
             .try_for_each(|piece| reader.feed(names, piece, &mut heard))
@@ -79,8 +103,18 @@ pub(crate) fn multipart<'a>(
     limits: &Limits,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Outcome {
+    multipart_as(names, boundary, &options(limits), pieces)
+}
+
+/// Reads `multipart/form-data` in this way.
+pub(crate) fn multipart_as<'a>(
+    names: &FormNames,
+    boundary: &[u8],
+    options: &FormOptions<'_>,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Outcome {
     let mut heard = Heard::default();
-    let read = MultipartReader::new(names, boundary, limits).and_then(|mut reader| {
+    let read = MultipartReader::new(names, boundary, options).and_then(|mut reader| {
         let read = pieces
             .into_iter()
             .try_for_each(|piece| reader.feed(names, piece, &mut heard))
@@ -107,6 +141,7 @@ pub(crate) fn name_of(cause: Cause) -> &'static str {
         Cause::Encoding => "encoding",
         Cause::Limit => "limit",
         Cause::DuplicateKey => "duplicate key",
+        Cause::Ambiguous => "ambiguous",
     }
 }
 

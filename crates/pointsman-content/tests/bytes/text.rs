@@ -1,6 +1,6 @@
 //! Text: which encoding it is in, and what it says, however its bytes are cut.
 
-use pointsman_content::{Cause, Fault, TextKind, TextReader};
+use pointsman_content::{Cause, Fault, TextKind, TextPiece, TextReader};
 use proptest::prelude::*;
 
 use crate::heard::{cut, name_of};
@@ -13,10 +13,13 @@ fn read<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (String, Result<(), Fault>) {
     let mut text = String::new();
-    let mut each = |piece: &str| {
-        assert!(!piece.is_empty());
-        text.push_str(piece);
-        Ok(())
+    let mut each = |piece: TextPiece<'_>| match piece {
+        TextPiece::Text(piece) => {
+            assert!(!piece.is_empty());
+            text.push_str(piece);
+            Ok(())
+        }
+        TextPiece::Undecodable(fault) => Err(fault),
     };
     let read = TextReader::new(kind, charset).and_then(|mut reader| {
         let read = pieces
@@ -70,7 +73,7 @@ fn who_hears_of_text_may_stop_it() {
     let stop = Fault { cause: Cause::Malformed, at: 7, what: "enough" };
     for body in [&b"{\"a\":1}"[..], b"\xff\xfe{\0}\0", b"1"] {
         let mut reader = TextReader::new(TextKind::Json, None).expect("no charset");
-        let mut each = |_: &str| Err(stop);
+        let mut each = |_: TextPiece<'_>| Err(stop);
         let fed = reader.feed(body, &mut each).and_then(|()| reader.finish(&mut each));
         assert_eq!(fed, Err(stop));
         assert_eq!(reader.finish(&mut |_| Ok(())), Err(stop));
@@ -83,9 +86,12 @@ fn plain_utf8_is_not_copied() {
     let mut reader = TextReader::new(TextKind::Json, None).expect("no charset");
     reader.feed(b"    ", &mut |_| Ok(())).expect("white space");
     let mut heard = Vec::new();
-    let each = &mut |piece: &str| {
-        heard.push(piece.as_ptr());
-        Ok(())
+    let each = &mut |piece: TextPiece<'_>| match piece {
+        TextPiece::Text(piece) => {
+            heard.push(piece.as_ptr());
+            Ok(())
+        }
+        TextPiece::Undecodable(fault) => Err(fault),
     };
     reader.feed(body, each).expect("UTF-8");
     assert_eq!(heard, [body.as_ptr()]);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pointsman_content::{FormNames, Limits};
+use pointsman_content::{Cause, FormNames, FormOptions, FormReading, Limits};
 use proptest::prelude::*;
 
-use crate::heard::{Field, Outcome, cut, name_of, urlencoded};
+use crate::heard::{Field, Outcome, cut, name_of, options, urlencoded, urlencoded_as};
 use crate::vectors::{Case, assert_none, cases, escaped};
 
 /// The limits of a case: the usual ones where it says nothing.
@@ -16,6 +16,15 @@ pub(crate) fn limits_of(case: &Case) -> Limits {
         name_bytes_max: case.number("name_bytes_max").unwrap_or(usual.name_bytes_max),
         value_bytes_max: case.number("value_bytes_max").unwrap_or(usual.value_bytes_max),
         ..usual
+    }
+}
+
+/// How a case is read: `reading=common`, or as the standards say.
+pub(crate) fn reading_of(case: &Case) -> FormReading {
+    match case.settings.get("reading").map(String::as_str) {
+        None => FormReading::Literal,
+        Some("common") => FormReading::Common,
+        Some(other) => panic!("`{other}` is no reading"),
     }
 }
 
@@ -34,10 +43,14 @@ pub(crate) fn lines_of(names: &[String], (heard, read): &Outcome) -> (String, Ve
             let value = match value {
                 Some(Field::Text(text)) => format!("= {}", escaped(text)),
                 Some(Field::TooLong) => "is too long".to_owned(),
+                Some(Field::Undecodable(cause)) => format!("is undecodable ({})", name_of(*cause)),
                 None => "begins".to_owned(),
             };
             lines.push(format!("{} {value}", escaped(&names[*path as usize])).trim_end().to_owned());
         }
+    }
+    for (path, cause) in &heard.unknown {
+        lines.push(format!("{} is unknown ({})", escaped(&names[*path as usize]), name_of(*cause)));
     }
     let outcome = match read {
         Ok(()) => "fields".to_owned(),
@@ -59,11 +72,12 @@ fn vectors() {
             case.check(pieces, &outcome, &lines, &mut wrong);
         };
         let limits = limits_of(case);
-        check("whole", urlencoded(&names, charset.as_deref(), &limits, [&case.body[..]]));
-        check("bytes", urlencoded(&names, charset.as_deref(), &limits, case.body.chunks(1)));
+        let options = FormOptions { charset: charset.as_deref(), reading: reading_of(case), limits: &limits };
+        check("whole", urlencoded_as(&names, &options, [&case.body[..]]));
+        check("bytes", urlencoded_as(&names, &options, case.body.chunks(1)));
         for at in 0..case.body.len().min(200) {
             let (before, behind) = case.body.split_at(at);
-            let outcome = urlencoded(&names, charset.as_deref(), &limits, [before, b"", behind]);
+            let outcome = urlencoded_as(&names, &options, [before, b"", behind]);
             check(&format!("cut at {at}"), outcome);
         }
     }
@@ -136,29 +150,31 @@ proptest! {
         prop_assert_eq!(heard.values, by_the_standard(body.as_bytes()));
     }
 
-    /// What is read at all is read as the standard says; what differs is only what is refused, each for its reason.
+    /// Each value is what the standard says, or is undecodable for what the standard repairs.
     #[test]
-    fn any_bytes_are_read_as_the_standard_says_or_refused(
+    fn any_bytes_are_read_as_the_standard_says_or_undecodable(
         body in prop::collection::vec(prop_oneof![
-            prop::sample::select(b"&=%+ab4C".to_vec()), any::<u8>(),
+            prop::sample::select(b"&=%+ab4C\r\n".to_vec()), any::<u8>(),
         ], 0..24),
         pieces in prop::collection::vec(1_usize..9, 1..5),
     ) {
-        let names = FormNames::new(NAMES);
-        let limits = Limits::default();
-        let whole = urlencoded(&names, None, &limits, [&body[..]]);
-        prop_assert_eq!(urlencoded(&names, None, &limits, cut(&body, &pieces)), whole.clone());
-        match whole.1 {
-            Ok(()) => prop_assert_eq!(whole.0.values, by_the_standard(&body)),
-            Err(_) => {
-                let is_escaped = |at: usize| {
-                    body.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-                };
-                let is_bad = body.iter().enumerate().any(|(at, byte)| *byte == b'%' && !is_escaped(at));
-                let is_replaced = form_urlencoded::parse(&body)
-                    .any(|(name, value)| name.contains('\u{fffd}') || value.contains('\u{fffd}'));
-                prop_assert!(is_bad || is_replaced);
+        let (names, limits) = (FormNames::new(NAMES), Limits::default());
+        let common = FormOptions { reading: FormReading::Common, ..options(&limits) };
+        let whole = urlencoded_as(&names, &common, [&body[..]]);
+        prop_assert_eq!(urlencoded_as(&names, &common, cut(&body, &pieces)), whole.clone());
+        let (heard, read) = whole;
+        prop_assert_eq!(read, Ok(()));
+        let expected = by_the_standard(&body);
+        prop_assert!(heard.values.keys().eq(expected.keys()));
+        for (found, expected) in heard.values.values().flatten().zip(expected.values().flatten()) {
+            let Some(Field::Text(text)) = expected else { panic!("{expected:?}") };
+            match found {
+                Some(Field::Undecodable(Cause::Malformed)) => prop_assert!(text.contains('%')),
+                Some(Field::Undecodable(Cause::Encoding)) => prop_assert!(text.contains(char::REPLACEMENT_CHARACTER)),
+                found => prop_assert_eq!(found, expected),
             }
         }
+        let literal = urlencoded(&names, None, &limits, [&body[..]]);
+        prop_assert_eq!(urlencoded(&names, None, &limits, cut(&body, &pieces)), literal);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pointsman_content::{Fault, JsonPath, JsonPaths, JsonReader, Limits, PathId, Sink, Value};
+use pointsman_content::{Cause, Fault, JsonPath, JsonPaths, JsonReader, Limits, PathId, Sink, Value};
 
 /// One call of a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,7 @@ pub(crate) enum Found {
     Boolean(bool),
     Other,
     TooLong,
+    Undecodable(Cause),
 }
 
 /// Everything that a reader told, each with the bytes that it had been fed by then; and that it kept its promises.
@@ -52,8 +53,13 @@ impl Sink for Heard {
             Value::Boolean(is_true) => Found::Boolean(is_true),
             Value::Other => Found::Other,
             Value::TooLong => Found::TooLong,
+            Value::Undecodable(cause) => Found::Undecodable(cause),
         };
         self.told.push((self.fed, Told::Value(path, number, found)));
+    }
+
+    fn ends_unknown(&mut self, path: PathId, cause: Cause) {
+        panic!("{path:?} is unknown in JSON: {cause:?}");
     }
 
     fn ends(&mut self, path: PathId) {

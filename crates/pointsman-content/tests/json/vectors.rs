@@ -62,18 +62,23 @@ fn value(found: &Found) -> String {
         Found::Boolean(is_true) => is_true.to_string(),
         Found::Other => "other".to_owned(),
         Found::TooLong => "too long".to_owned(),
+        Found::Undecodable(cause) => format!("unknown ({})", name_of(*cause)),
     }
 }
 
 fn fault(fault: Fault) -> String {
-    let cause = match fault.cause {
+    assert!(!fault.what.is_empty() && fault.to_string().starts_with(fault.what));
+    format!("{} at {}", name_of(fault.cause), fault.at)
+}
+
+fn name_of(cause: Cause) -> &'static str {
+    match cause {
         Cause::Malformed => "malformed",
         Cause::Encoding => "encoding",
         Cause::Limit => "limit",
         Cause::DuplicateKey => "duplicate",
-    };
-    assert!(!fault.what.is_empty() && fault.to_string().starts_with(fault.what));
-    format!("{cause} at {}", fault.at)
+        Cause::Ambiguous => "ambiguous",
+    }
 }
 
 /// The values, and the fault if there is one.

@@ -47,9 +47,14 @@ impl Sink for Listener {
         let value = match value {
             Value::Text(text) => Some(text.to_owned()),
             Value::TooLong => None,
+            Value::Undecodable(cause) => panic!("{cause:?} in XML"),
             other => panic!("{other:?} out of XML"),
         };
         self.heard.push(Heard::Value(path.0, number, value));
+    }
+
+    fn ends_unknown(&mut self, path: PathId, cause: pointsman_content::Cause) {
+        panic!("{path:?} is unknown in XML: {cause:?}");
     }
 
     fn ends(&mut self, path: PathId) {

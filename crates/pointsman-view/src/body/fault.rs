@@ -47,12 +47,17 @@ impl BodyFault {
 
     /// Why what was not read yet ends unknown.
     pub fn cause(&self) -> Cause {
-        match self.fault.cause {
-            pointsman_content::Cause::Malformed => Cause::Malformed,
-            pointsman_content::Cause::Encoding => Cause::Encoding,
-            pointsman_content::Cause::Limit => Cause::Limit,
-            pointsman_content::Cause::DuplicateKey => Cause::DuplicateKey,
-        }
+        cause(self.fault.cause)
+    }
+}
+
+/// A cause of readers as rules have it.
+pub(super) fn cause(cause: pointsman_content::Cause) -> Cause {
+    match cause {
+        pointsman_content::Cause::Malformed | pointsman_content::Cause::Ambiguous => Cause::Malformed,
+        pointsman_content::Cause::Encoding => Cause::Encoding,
+        pointsman_content::Cause::Limit => Cause::Limit,
+        pointsman_content::Cause::DuplicateKey => Cause::DuplicateKey,
     }
 }
 

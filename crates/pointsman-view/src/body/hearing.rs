@@ -3,6 +3,8 @@
 use pointsman_content::{PathId, Sink, Value};
 use pointsman_rules::{Cause, Evidence, PayloadId};
 
+use super::fault::cause;
+
 /// Hears what a reader finds of the fields of one kind.
 pub(super) struct Hearing<'a> {
     pub(super) evidence: &'a mut Evidence,
@@ -33,8 +35,15 @@ impl Sink for Hearing<'_> {
             Value::Boolean(truth) => pointsman_rules::Value::Boolean(truth),
             Value::Other => pointsman_rules::Value::Nothing,
             Value::TooLong => pointsman_rules::Value::Unknown(Cause::Limit),
+            Value::Undecodable(why) => pointsman_rules::Value::Unknown(cause(why)),
         };
         self.evidence.settle(id, number.into(), value);
+    }
+
+    fn ends_unknown(&mut self, path: PathId, why: pointsman_content::Cause) {
+        if let Some(id) = self.field(path) {
+            self.evidence.end_unknown(id, cause(why));
+        }
     }
 
     fn ends(&mut self, path: PathId) {

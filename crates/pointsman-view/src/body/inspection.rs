@@ -15,7 +15,9 @@ use super::{BodyFault, BodyKind, BodyOptions, BodyPaths};
 /// Looks into one request body while it comes, for the fields that a program names.
 ///
 /// It is fed the content of the body, as HTTP delimits it and still in its content codings. What becomes known at which
-/// byte does not depend on how the content was cut. A body of no bytes is none: its fields are absent.
+/// byte does not depend on how the content was cut. A body of no bytes has no fields; with `validate full` it is no
+/// document either (RFC 8259 section 2, XML 1.0 section 2.1), and malformed. A length of 0 says that there is no body
+/// (RFC 9110 section 8.6).
 ///
 /// `body.size` counts the bytes as they were sent. It is known with the head where Content-Length says it, and otherwise
 /// at the end.
@@ -114,10 +116,13 @@ impl Inspection {
 
     /// The content is whole: all fields end.
     pub fn finish(&mut self) {
+        // Without a byte there is no document, and none that could be malformed unless whole documents are asked for.
+        if (self.bytes > 0 || self.paths.validates_before_sending)
+            && let Err(fault) = self.finish_reading()
+        {
+            self.fail(fault);
+        }
         if self.bytes > 0 {
-            if let Err(fault) = self.finish_reading() {
-                self.fail(fault);
-            }
             self.settle_size(self.bytes);
         }
         self.content = Content::Passed;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pointsman_content::{
     FormNames, JsonPath, JsonPaths, JsonStep, XmlAttribute, XmlAxis, XmlName, XmlPath, XmlPaths, XmlStep,
 };
-use pointsman_rules::{Payload, PayloadId, Place, Program};
+use pointsman_rules::{Payload, PayloadId, Place, Program, Validate};
 
 /// The fields of the body that a program names: built once, and read by all bodies.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct BodyPaths {
     pub(super) json: Named<JsonPaths>,
     pub(super) form: Named<FormNames>,
     pub(super) size: Option<PayloadId>,
+    /// Whether bodies go on only when they have proved well-formed.
+    pub(super) validates_before_sending: bool,
 }
 
 /// The fields of one kind of body.
@@ -47,6 +49,7 @@ impl BodyPaths {
             json: Named::new(json, &refused_by, |paths| JsonPaths::new(&paths)),
             form: Named::new(form, &refused_by, FormNames::new),
             size,
+            validates_before_sending: program.validate == Validate::Full,
         }
     }
 

@@ -1,7 +1,8 @@
 //! One reader for whatever a body is.
 
 use pointsman_content::{
-    Fault, JsonReader, Limits, MultipartReader, TextKind, TextReader, UrlencodedReader, XmlReader,
+    Fault, FormOptions, FormReading, JsonPaths, JsonReader, Limits, MultipartReader, TextKind, TextPiece,
+    TextReader, UrlencodedReader, XmlReader,
 };
 use pointsman_rules::Evidence;
 
@@ -33,6 +34,8 @@ impl Reader {
         limits: &Limits,
     ) -> Result<Reader, BodyFault> {
         let charset = media_type.charset.as_deref();
+        let reading = if paths.form.is_refused_by { FormReading::Common } else { FormReading::Literal };
+        let form = FormOptions { charset, reading, limits };
         let text = |kind| TextReader::new(kind, charset).map_err(said_by_head);
         Ok(match media_type.reads {
             Reads::Xml => Reader::Xml {
@@ -40,18 +43,12 @@ impl Reader {
                 xml: XmlReader::new(paths.xml.paths.clone(), *limits),
             },
             Reads::Json => Reader::Json { text: text(TextKind::Json)?, json: JsonReader::new(*limits) },
-            Reads::Urlencoded => Reader::Urlencoded(
-                UrlencodedReader::new(&paths.form.paths, charset, limits).map_err(said_by_head)?,
-            ),
+            Reads::Urlencoded => {
+                Reader::Urlencoded(UrlencodedReader::new(&paths.form.paths, &form).map_err(said_by_head)?)
+            }
             Reads::Multipart => {
-                // Some servers take it for that of the fields.
-                let is_utf8 =
-                    |name: &[u8]| [&b"utf-8"[..], b"utf8"].iter().any(|utf8| name.eq_ignore_ascii_case(utf8));
-                if !charset.is_none_or(is_utf8) {
-                    return Err(BodyFault::encoding("a form in another charset than UTF-8"));
-                }
                 let boundary = media_type.boundary.as_deref().unwrap_or_default();
-                let reader = MultipartReader::new(&paths.form.paths, boundary, limits);
+                let reader = MultipartReader::new(&paths.form.paths, boundary, &form);
                 Reader::Multipart(reader.map_err(said_by_head)?)
             }
         })
@@ -70,11 +67,14 @@ impl Reader {
         match self {
             Reader::Xml { text, xml } => {
                 let mut hearing = heard.of(&paths.xml.ids);
-                text.feed(bytes, &mut |text| xml.feed(text, &mut hearing))
+                text.feed(bytes, &mut |piece| match piece {
+                    TextPiece::Text(text) => xml.feed(text, &mut hearing),
+                    TextPiece::Undecodable(fault) => Err(fault),
+                })
             }
             Reader::Json { text, json } => {
                 let mut hearing = heard.of(&paths.json.ids);
-                text.feed(bytes, &mut |text| json.feed(&paths.json.paths, text, &mut hearing))
+                text.feed(bytes, &mut |piece| feed_json(json, &paths.json.paths, piece, &mut hearing))
             }
             Reader::Urlencoded(form) => form.feed(&paths.form.paths, bytes, &mut heard.of(&paths.form.ids)),
             Reader::Multipart(form) => form.feed(&paths.form.paths, bytes, &mut heard.of(&paths.form.ids)),
@@ -86,12 +86,15 @@ impl Reader {
         match self {
             Reader::Xml { text, xml } => {
                 let mut hearing = heard.of(&paths.xml.ids);
-                text.finish(&mut |text| xml.feed(text, &mut hearing))?;
+                text.finish(&mut |piece| match piece {
+                    TextPiece::Text(text) => xml.feed(text, &mut hearing),
+                    TextPiece::Undecodable(fault) => Err(fault),
+                })?;
                 xml.finish(&mut hearing)
             }
             Reader::Json { text, json } => {
                 let mut hearing = heard.of(&paths.json.ids);
-                text.finish(&mut |text| json.feed(&paths.json.paths, text, &mut hearing))?;
+                text.finish(&mut |piece| feed_json(json, &paths.json.paths, piece, &mut hearing))?;
                 json.finish(&paths.json.paths, &mut hearing)
             }
             Reader::Urlencoded(form) => form.finish(&paths.form.paths, &mut heard.of(&paths.form.ids)),
@@ -103,6 +106,18 @@ impl Reader {
 impl Heard<'_> {
     fn of<'a>(&'a mut self, ids: &'a [pointsman_rules::PayloadId]) -> Hearing<'a> {
         Hearing { evidence: self.evidence, ids, is_asked: self.is_asked }
+    }
+}
+
+fn feed_json(
+    json: &mut JsonReader,
+    paths: &JsonPaths,
+    piece: TextPiece<'_>,
+    hearing: &mut Hearing<'_>,
+) -> Result<(), Fault> {
+    match piece {
+        TextPiece::Text(text) => json.feed(paths, text, hearing),
+        TextPiece::Undecodable(fault) => json.feed_undecodable(paths, fault, hearing),
     }
 }
 
