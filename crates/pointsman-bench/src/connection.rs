@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind as Io};
 use std::sync::Arc;
 
+use pointsman_tls::in_words;
+
 use crate::clock;
 use crate::negotiated::Negotiated;
 use crate::plan::Protocol;
@@ -301,7 +303,7 @@ impl Connection {
                 // The server is told why, where it still listens.
                 let (Ok(()) | Err(_)) = self.transport.flush();
                 let kind = if is_unasked(&error) { ErrorKind::Unasked } else { ErrorKind::Tls };
-                End::Failed(kind, Some(error.to_string()))
+                End::Failed(kind, Some(in_words(&error)))
             }
             Err(Trouble::Protocol) => {
                 let words = format!("the server did not agree on `{}`", self.speech.protocol().alpn());

@@ -181,7 +181,7 @@ fn advised(fault: Fault, error: &io::Error) -> Fault {
 
 /// What can be done where a handshake has failed for this reason: what people most often stumble over.
 pub fn advice(why: &str) -> Option<&'static str> {
-    if why.contains("fatal alert: ProtocolVersion") || why.contains("fatal alert: HandshakeFailure") {
+    if why.contains("alert `protocol_version`") || why.contains("alert `handshake_failure`") {
         return Some(
             "the server takes nothing of what is offered: what `--tls-version`, `--suites` and `--groups` name is offered alone. \
              Suites whose names begin with TLS_AES and TLS_CHACHA20 are of TLS 1.3; in TLS 1.2 a server whose key is ECDSA wants \

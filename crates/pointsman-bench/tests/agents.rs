@@ -38,10 +38,8 @@ impl Papers {
     }
 
     fn files(&self, name: &str, pair: &Pair) -> CertificateFiles {
-        CertificateFiles {
-            certificate: self.write(&format!("{name}.crt"), &pair.certificate),
-            key: self.write(&format!("{name}.key"), &pair.key),
-        }
+        let certificate = self.write(&format!("{name}.crt"), &pair.certificate);
+        CertificateFiles::new(certificate, self.write(&format!("{name}.key"), &pair.key))
     }
 
     /// One that waits on a thread of this process, which ends with it.

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use pointsman_rules::Span;
 use pointsman_tls::{
-    CertificateFacts, CertificateFiles, ClientTls, Connector, Connectors, SystemAuthorities, TlsError,
+    AuthorityFacts, CertificateFacts, ClientTls, Connector, Connectors, SystemAuthorities, TlsError,
     TlsVersion,
 };
 
@@ -67,8 +67,7 @@ impl PoolTlsSpec {
 
     /// The files that it names.
     pub(crate) fn files(&self, folder: &Path) -> Vec<Spanned<PathBuf>> {
-        let certificate = self.certificate.iter().flat_map(|files| [&files.certificate, &files.key]);
-        let named = self.ca.iter().chain(certificate);
+        let named = self.ca.iter().chain(self.certificate.iter().flat_map(CertificateSpec::named));
         named.map(|path| Spanned { value: folder.join(&path.value), span: path.span }).collect()
     }
 }
@@ -93,10 +92,7 @@ impl<'a> PoolTls<'a> {
         let full = |path: &Spanned<String>| folder.join(&path.value);
         let settings = ClientTls {
             ca: spec.ca.as_ref().map(full),
-            certificate: spec.certificate.as_ref().map(|files| CertificateFiles {
-                certificate: full(&files.certificate),
-                key: full(&files.key),
-            }),
+            certificate: spec.certificate.as_ref().map(|certificate| certificate.files(folder)),
             verify: spec.verify,
             min_version: spec.min_version,
             protocol: match protocol {
@@ -122,6 +118,11 @@ impl<'a> PoolTls<'a> {
             }
         };
         Self { spec, connectors: connectors.filter(|_| !spec.is_half) }
+    }
+
+    /// Authorities that a file names.
+    pub(crate) fn authorities(&self) -> Arc<[AuthorityFacts]> {
+        self.connectors.iter().flat_map(|connectors| connectors.authorities().iter().cloned()).collect()
     }
 
     /// What is shown to servers.

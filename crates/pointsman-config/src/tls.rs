@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use pointsman_rules::Span;
-use pointsman_tls::{Acceptor, CertificateFiles, ClientAuth, ServerTls};
+use pointsman_tls::{Acceptor, ClientAuth, ServerTls};
 
 use crate::WatchedFile;
 use crate::findings::{Findings, Spanned};
 use crate::lower::Outside;
-use crate::tls_spec::TlsSpec;
+use crate::tls_spec::{CertificateSpec, TlsSpec};
 
 /// TLS of one listener, with its files and where they were named.
 struct Settings {
@@ -27,23 +27,17 @@ impl Settings {
             return None;
         }
         let full = |path: &Spanned<String>| folder.join(&path.value);
-        let named = spec.certificates.iter().flat_map(|files| [&files.certificate, &files.key]);
+        let named = spec.certificates.iter().flat_map(CertificateSpec::named);
         let files = named
             .chain(&spec.client_ca)
             .chain(&spec.ticket_key_file)
             .map(|path| Spanned { value: full(path), span: path.span });
         let tls = ServerTls {
-            certificates: spec
-                .certificates
-                .iter()
-                .map(|files| CertificateFiles {
-                    certificate: full(&files.certificate),
-                    key: full(&files.key),
-                })
-                .collect(),
+            certificates: spec.certificates.iter().map(|certificate| certificate.files(folder)).collect(),
             min_version: spec.min_version,
             alpn: spec.alpn.iter().map(|protocol| protocol.value.as_bytes().to_vec()).collect(),
             tickets: spec.tickets,
+            session_s_max: spec.session_s_max,
             ticket_keys: spec.ticket_key_file.as_ref().map(full),
             client_ca: spec.client_ca.as_ref().map(full),
             client_auth: spec.client_auth,

@@ -1,7 +1,9 @@
 //! TLS of listeners as written, the admin listener among them.
 
+use std::path::Path;
+
 use pointsman_rules::Span;
-use pointsman_tls::{ClientAuth, TlsVersion};
+use pointsman_tls::{CertificateFiles, ClientAuth, TlsVersion};
 
 use crate::findings::Spanned;
 use crate::section::Section;
@@ -15,6 +17,7 @@ pub(crate) struct TlsSpec {
     pub(crate) min_version: TlsVersion,
     pub(crate) alpn: Vec<Spanned<String>>,
     pub(crate) tickets: bool,
+    pub(crate) session_s_max: u32,
     pub(crate) ticket_key_file: Option<Spanned<String>>,
     pub(crate) client_ca: Option<Spanned<String>>,
     pub(crate) client_auth: ClientAuth,
@@ -24,6 +27,7 @@ pub(crate) struct TlsSpec {
 pub(crate) struct CertificateSpec {
     pub(crate) certificate: Spanned<String>,
     pub(crate) key: Spanned<String>,
+    pub(crate) key_passphrase: Option<Spanned<String>>,
 }
 
 impl TlsSpec {
@@ -37,6 +41,7 @@ impl TlsSpec {
             min_version: min_version(section),
             alpn: protocols(section, http2),
             tickets: section.flag("tickets"),
+            session_s_max: section.number("session_s_max").unwrap_or(1),
             ticket_key_file: section.parsed("ticket_key_file", notation::path),
             client_ca: section.parsed("client_ca", notation::path),
             client_auth: match section.word("client_auth") {
@@ -59,6 +64,11 @@ impl TlsSpec {
                 "`client_ca` has no effect while `client_auth` is `off`",
                 "set `client_auth` to `request` or `require`",
             );
+        }
+        if !spec.tickets && section.has("session_s_max") {
+            let help = "leave one of them out";
+            let place = section.place("session_s_max");
+            section.findings().warning(place, "`session_s_max` has no effect without `tickets`", help);
         }
         if let Some(file) = spec.ticket_key_file.as_ref().filter(|_| !spec.tickets) {
             let help = "leave one of them out";
@@ -85,6 +95,7 @@ impl TlsSpec {
             min_version: min_version(section),
             alpn: vec![Spanned { value: "http/1.1".to_owned(), span: section.at() }],
             tickets: false,
+            session_s_max: 1,
             ticket_key_file: None,
             client_auth: match section.word("client_auth") {
                 _ if client_ca.is_none() => ClientAuth::Off,
@@ -112,7 +123,23 @@ impl CertificateSpec {
     pub(crate) fn read(section: &Section<'_>) -> Option<Self> {
         let certificate = section.parsed("certificate", notation::path);
         let key = section.parsed("key", notation::path);
-        Some(Self { certificate: certificate?, key: key? })
+        let key_passphrase = section.parsed("key_passphrase_file", notation::path);
+        Some(Self { certificate: certificate?, key: key?, key_passphrase })
+    }
+
+    /// All files that it names.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Spanned<String>> {
+        [&self.certificate, &self.key].into_iter().chain(&self.key_passphrase)
+    }
+
+    /// The same for TLS.
+    pub(crate) fn files(&self, folder: &Path) -> CertificateFiles {
+        let full = |path: &Spanned<String>| folder.join(&path.value);
+        CertificateFiles {
+            certificate: full(&self.certificate),
+            key: full(&self.key),
+            key_passphrase: self.key_passphrase.as_ref().map(full),
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -15,6 +14,7 @@ use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
+use crate::authority::{Authorities, AuthorityFacts, authorities};
 use crate::certificate::{self, CertificateFacts, CertificateWarning, Loaded};
 use crate::client_chain::ClientChain;
 use crate::error::{Problem, TlsError};
@@ -26,6 +26,7 @@ use crate::sessions::{Policy, Sessions};
 use crate::settings::{ClientAuth, ServerTls, Terms, TlsVersion};
 use crate::stream::{TlsStream, UNSENT_BYTES_MAX};
 use crate::tickets::KeyFile;
+use crate::words::worded;
 
 /// Does the server's side of TLS handshakes. Cheap to clone.
 #[derive(Clone)]
@@ -36,6 +37,7 @@ struct Inner {
     by_name: Arc<ByName>,
     clients: Arc<dyn ClientCertVerifier>,
     certificates: Vec<CertificateFacts>,
+    authorities: Vec<AuthorityFacts>,
     sessions: Option<Sessions>,
     terms: Terms,
 }
@@ -85,7 +87,7 @@ impl Acceptor {
         }));
         async move {
             let (shaken, session) = handshake.await;
-            TlsStream::new(shaken?, session)
+            TlsStream::new(shaken.map_err(worded)?, session)
         }
     }
 
@@ -124,6 +126,11 @@ impl Acceptor {
     /// The certificates, in the order of the configuration.
     pub fn certificates(&self) -> &[CertificateFacts] {
         &self.0.certificates
+    }
+
+    /// Authorities that client certificates may come from.
+    pub fn authorities(&self) -> &[AuthorityFacts] {
+        &self.0.authorities
     }
 
     /// What its handshakes can come to.
@@ -179,7 +186,8 @@ impl Parts {
         let sessions = match settings.tickets {
             true => {
                 let previous = previous.and_then(|previous| previous.0.sessions.as_ref());
-                Some(Sessions::new(self.clients.policy, self.ticket_keys.as_ref(), previous)?)
+                let lifetime_s = settings.session_s_max;
+                Some(Sessions::new(self.clients.policy, self.ticket_keys.as_ref(), lifetime_s, previous)?)
             }
             false => None,
         };
@@ -195,6 +203,7 @@ impl Parts {
             acceptor: TlsAcceptor::from(Arc::new(config)),
             by_name,
             clients: self.clients.verifier,
+            authorities: self.clients.known,
             certificates: self.certificates.into_iter().map(|loaded| loaded.facts).collect(),
             sessions,
             terms,
@@ -218,16 +227,19 @@ impl Parts {
 struct ClientPolicy {
     verifier: Arc<dyn ClientCertVerifier>,
     policy: Policy,
+    known: Vec<AuthorityFacts>,
 }
 
 impl ClientPolicy {
     /// Reads the authorities, even when they are not asked for: a broken file is found before it is needed.
     fn read(settings: &ServerTls, provider: &Arc<CryptoProvider>) -> Result<ClientPolicy, Vec<TlsError>> {
         let auth = settings.client_auth;
+        let mut known = Vec::new();
         let (text, roots) = match &settings.client_ca {
             Some(path) => {
                 let text = pem::read(path).map_err(|error| vec![error])?;
-                let roots = authorities(path, &text)?;
+                let Authorities { roots, facts } = authorities(path, &text)?;
+                known = facts;
                 (Some(text), Arc::new(roots))
             }
             None if auth == ClientAuth::Off => (None, Arc::new(RootCertStore::empty())),
@@ -237,28 +249,15 @@ impl ClientPolicy {
         let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
         let verifier = match auth {
             ClientAuth::Off => {
-                return Ok(ClientPolicy { verifier: WebPkiClientVerifier::no_client_auth(), policy });
+                let verifier = WebPkiClientVerifier::no_client_auth();
+                return Ok(ClientPolicy { verifier, policy, known });
             }
             ClientAuth::Request => verifier.allow_unauthenticated().build(),
             ClientAuth::Require => verifier.build(),
         };
         match verifier {
-            Ok(verifier) => Ok(ClientPolicy { verifier, policy }),
+            Ok(verifier) => Ok(ClientPolicy { verifier, policy, known }),
             Err(error) => Err(vec![TlsError::without_file(Problem::Refused { reason: error.to_string() })]),
         }
     }
-}
-
-/// The authorities in a file, every one of them usable.
-pub(crate) fn authorities(path: &Path, text: &[u8]) -> Result<RootCertStore, Vec<TlsError>> {
-    let mut roots = RootCertStore::empty();
-    let mut errors = Vec::new();
-    let certificates = pem::certificates(path, text).map_err(|error| vec![error])?;
-    for (index, certificate) in certificates.into_iter().enumerate() {
-        if roots.add(certificate).is_err() {
-            let reason = "it is not an authority's X.509 certificate".to_owned();
-            errors.push(TlsError::new(path, Problem::BadCertificate { position: index + 1, reason }));
-        }
-    }
-    if errors.is_empty() { Ok(roots) } else { Err(errors) }
 }

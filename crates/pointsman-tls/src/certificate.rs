@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, RootCertStore};
@@ -18,10 +18,12 @@ use x509_parser::public_key::PublicKey;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Version;
 
+use crate::encrypted_key;
 use crate::error::{Problem, TlsError};
 use crate::identity::{dns_name, fingerprint, rfc4514};
 use crate::pem;
 use crate::settings::CertificateFiles;
+use crate::words::in_words;
 
 /// Certificates that end within this time are worth a warning.
 const EXPIRY_NOTICE: Duration = Duration::from_secs(7 * DAY_SECS);
@@ -35,6 +37,8 @@ pub struct CertificateFacts {
     pub file: PathBuf,
     /// The file of the key; the same where both stand in one.
     pub key_file: PathBuf,
+    /// The file of the key's passphrase.
+    pub key_passphrase_file: Option<PathBuf>,
     /// The leaf's subject, as RFC 4514 writes it.
     pub subject: String,
     /// Who issued the leaf, likewise.
@@ -87,6 +91,8 @@ pub enum Concern {
     NoName,
     /// Every name of the leaf belongs to an earlier certificate with the same kind of key.
     NeverChosen,
+    /// The chain is in another order than clients expect, and is sent in theirs.
+    Reordered,
     /// A certificate of the chain was not issued by the next one.
     BrokenChain {
         /// Which one, from 1.
@@ -107,10 +113,16 @@ pub(crate) fn load(files: &CertificateFiles, provider: &CryptoProvider) -> Resul
         (Ok(chain), Ok(key)) => of_texts(files, (&chain, &key), provider),
         (chain, key) => {
             let chain = chain.and_then(|text| pem::certificates(&files.certificate, &text));
-            let keys = key.and_then(|text| pem::private_keys(&files.key, &text));
+            let keys = key.and_then(|text| private_keys(files, &text));
             Err(chain.err().into_iter().chain(keys.err()).collect())
         }
     }
+}
+
+/// The keys of a PEM text, encrypted ones opened.
+fn private_keys(files: &CertificateFiles, text: &[u8]) -> Result<Vec<PrivateKeyDer<'static>>, TlsError> {
+    let passphrase = files.key_passphrase.as_deref().map(pem::passphrase).transpose()?;
+    pem::private_keys(&files.key, text, passphrase.as_ref())
 }
 
 /// The first DNS name that the certificate in a file is for, a wildcard's with any word in its place; nothing where it
@@ -120,7 +132,7 @@ pub(crate) fn load(files: &CertificateFiles, provider: &CryptoProvider) -> Resul
 /// The file cannot be read, or holds no certificate.
 pub fn name_in(file: &Path) -> Result<Option<String>, TlsError> {
     let chain = pem::certificates(file, &pem::read(file)?)?;
-    let files = CertificateFiles { certificate: file.to_owned(), key: file.to_owned() };
+    let files = CertificateFiles::new(file, file);
     let names = read_chain(&files, &chain)?.names;
     Ok(names.first().map(|name| any_of(name)))
 }
@@ -137,22 +149,28 @@ fn of_texts(
     (chain, keys): (&[u8], &[u8]),
     provider: &CryptoProvider,
 ) -> Result<Loaded, Vec<TlsError>> {
-    let (chain, keys) =
-        match (pem::certificates(&files.certificate, chain), pem::private_keys(&files.key, keys)) {
-            (Ok(chain), Ok(keys)) => (chain, keys),
-            (chain, keys) => return Err(chain.err().into_iter().chain(keys.err()).collect()),
-        };
-    let facts = read_chain(files, &chain).map_err(|error| vec![error])?;
+    let (chain, keys) = match (pem::certificates(&files.certificate, chain), private_keys(files, keys)) {
+        (Ok(chain), Ok(keys)) => (chain, keys),
+        (chain, keys) => return Err(chain.err().into_iter().chain(keys.err()).collect()),
+    };
+    let mut facts = read_chain(files, &chain).map_err(|error| vec![error])?;
     let mut fault = None;
     for key in keys {
+        let kind = encrypted_key::kind_of(&key);
         let certified = provider
             .key_provider
             .load_private_key(key)
-            .map_err(|_| TlsError::new(&files.key, Problem::BadKey))
+            .map_err(|_| TlsError::new(&files.key, Problem::BadKey { kind }))
             .map(|key| CertifiedKey::new(chain.clone(), key))
-            .and_then(|certified| check_key(files, &certified).map(|()| certified));
+            .and_then(|certified| own_first(files, certified));
         match certified {
-            Ok(certified) => return Ok(Loaded { certified: Arc::new(certified), facts }),
+            Ok(certified) => {
+                if certified.cert != chain {
+                    facts = read_chain(files, &certified.cert).map_err(|error| vec![error])?;
+                    facts.concerns.push(Concern::Reordered);
+                }
+                return Ok(Loaded { certified: Arc::new(certified), facts });
+            }
             // What is wrong with the first one is what is said.
             Err(error) => fault = fault.or(Some(error)),
         }
@@ -214,22 +232,58 @@ fn check_chain(
     now: SystemTime,
 ) -> Result<(), String> {
     let [leaf, between @ .., last] = &loaded.certified.cert[..] else { return Ok(()) };
-    let wrong = |error: &dyn fmt::Display| format!("its chain does not hold: {error}");
+    let wrong = |error: &rustls::Error| format!("its chain does not hold: {}", in_words(error));
+    let refused = |error: &dyn fmt::Display| format!("its chain does not hold: {error}");
     let mut roots = RootCertStore::empty();
     roots.add(last.clone()).map_err(|error| wrong(&error))?;
     let roots = Arc::new(roots);
     let now = UnixTime::since_unix_epoch(now.duration_since(UNIX_EPOCH).unwrap_or_default());
     if shown_to == ShownTo::Servers {
         let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
-        let verifier = verifier.map_err(|error| wrong(&error))?;
+        let verifier = verifier.map_err(|error| refused(&error))?;
         return verifier.verify_client_cert(leaf, between, now).map(drop).map_err(|error| wrong(&error));
     }
     let Some(name) = loaded.facts.names.first() else { return Ok(()) };
     let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
         .build()
-        .map_err(|error| wrong(&error))?;
-    let name = ServerName::try_from(any_of(name)).map_err(|error| wrong(&error))?;
+        .map_err(|error| refused(&error))?;
+    let name = ServerName::try_from(any_of(name)).map_err(|error| refused(&error))?;
     verifier.verify_server_cert(leaf, between, &name, &[], now).map(drop).map_err(|error| wrong(&error))
+}
+
+/// Puts the certificate of the key first, and behind each one that which issued it.
+fn own_first(files: &CertificateFiles, certified: CertifiedKey) -> Result<CertifiedKey, TlsError> {
+    let mut fault = None;
+    for index in 0..certified.cert.len() {
+        let from_here = CertifiedKey::new(certified.cert[index..].to_vec(), certified.key.clone());
+        match check_key(files, &from_here) {
+            Ok(()) => return Ok(CertifiedKey::new(in_order(&certified.cert, index), certified.key)),
+            Err(error) => fault = fault.or(Some(error)),
+        }
+    }
+    Err(fault.unwrap_or_else(|| TlsError::new(&files.certificate, Problem::NoCertificate { found: None })))
+}
+
+/// The chain that begins with the certificate at `leaf`. What has no place in it comes last.
+fn in_order(chain: &[CertificateDer<'static>], leaf: usize) -> Vec<CertificateDer<'static>> {
+    let names: Vec<_> = chain
+        .iter()
+        .map(|certificate| {
+            let parsed = parse(certificate).ok();
+            parsed.map(|parsed| (parsed.subject().as_raw().to_vec(), parsed.issuer().as_raw().to_vec()))
+        })
+        .collect();
+    let mut left: Vec<_> = (0..chain.len()).filter(|&index| index != leaf).collect();
+    let mut order = vec![leaf];
+    while let Some(at) = order.last().and_then(|&last| {
+        let (subject, issuer) = names[last].as_ref()?;
+        // One that signed itself is the end.
+        let is_issuer = |other: &(Vec<u8>, Vec<u8>)| subject != issuer && other.0 == *issuer;
+        left.iter().position(|&index| names[index].as_ref().is_some_and(is_issuer))
+    }) {
+        order.push(left.remove(at));
+    }
+    order.into_iter().chain(left).map(|index| chain[index].clone()).collect()
 }
 
 fn check_key(files: &CertificateFiles, certified: &CertifiedKey) -> Result<(), TlsError> {
@@ -238,19 +292,8 @@ fn check_key(files: &CertificateFiles, certified: &CertifiedKey) -> Result<(), T
         // The key cannot say which public key is its own, so there is nothing to compare.
         Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(()),
         Err(rustls::Error::InconsistentKeys(_)) => {
-            // The usual mistake is a chain in the wrong order.
-            let belongs_to = (1..certified.cert.len()).find(|&index| {
-                CertifiedKey::new(certified.cert[index..].to_vec(), certified.key.clone())
-                    .keys_match()
-                    .is_ok()
-            });
-            Err(TlsError::new(
-                &files.key,
-                Problem::KeyMismatch {
-                    certificate: Some(files.certificate.clone()),
-                    belongs_to: belongs_to.map(|index| index + 1),
-                },
-            ))
+            let certificate = Some(files.certificate.clone());
+            Err(TlsError::new(&files.key, Problem::KeyMismatch { certificate }))
         }
         Err(_) => Err(TlsError::new(
             &files.certificate,
@@ -285,6 +328,7 @@ fn read_chain(files: &CertificateFiles, chain: &[CertificateDer<'_>]) -> Result<
     Ok(CertificateFacts {
         file: file.clone(),
         key_file: files.key.clone(),
+        key_passphrase_file: files.key_passphrase.clone(),
         subject: rfc4514(leaf.subject()),
         issuer: rfc4514(leaf.issuer()),
         key_kind: key_kind(leaf),
@@ -340,7 +384,7 @@ fn dns_names(leaf: &X509Certificate<'_>) -> Vec<String> {
         .collect()
 }
 
-fn system_time(time: ASN1Time) -> SystemTime {
+pub(crate) fn system_time(time: ASN1Time) -> SystemTime {
     let seconds = Duration::from_secs(time.timestamp().unsigned_abs());
     let time =
         if time.timestamp() < 0 { UNIX_EPOCH.checked_sub(seconds) } else { UNIX_EPOCH.checked_add(seconds) };
@@ -394,7 +438,7 @@ impl CertificateWarning {
             Concern::NotYetValid { .. } => "check the clock of this machine",
             Concern::NoName => "ask the authority for one with subject alternative names",
             Concern::NeverChosen => "remove it, or remove the earlier one",
-            Concern::BrokenChain { .. } => {
+            Concern::Reordered | Concern::BrokenChain { .. } => {
                 "put the server's own certificate first, then the one that signed it, and so on"
             }
         }
@@ -405,6 +449,12 @@ impl fmt::Display for CertificateWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.display();
         match &self.concern {
+            Concern::Reordered => {
+                write!(
+                    f,
+                    "the certificates in `{file}` are in the wrong order, and are sent in the right one"
+                )
+            }
             Concern::BrokenChain { position } => {
                 write!(f, "certificate {position} in `{file}` was not issued by the one after it")
             }
@@ -426,6 +476,9 @@ impl fmt::Display for Concern {
             Concern::ExpiresSoon { days_left } => write!(f, "expires in {days_left} days"),
             Concern::NoName => f.write_str("has no DNS name, so clients refuse it"),
             Concern::NeverChosen => f.write_str("is never shown: earlier ones have all its names"),
+            Concern::Reordered => {
+                f.write_str("has a chain in the wrong order, which is sent in the right one")
+            }
             Concern::BrokenChain { position } => write!(f, "has a gap in its chain behind number {position}"),
         }
     }

@@ -13,6 +13,7 @@ use crate::connector::{Connectors, SystemAuthorities};
 use crate::error::TlsError;
 use crate::settings::{CertificateFiles, ClientTls, TlsVersion};
 use crate::stream::version_name;
+use crate::words::worded;
 
 /// Opens TLS connections to servers whose certificates come from known authorities. Cheap to clone;
 /// connections of one client resume each other's sessions.
@@ -51,7 +52,7 @@ impl Client {
         let connection = ClientConnection::new(self.0.clone(), name).map_err(io::Error::other)?;
         let mut stream = StreamOwned::new(connection, stream);
         while stream.conn.is_handshaking() {
-            stream.conn.complete_io(&mut stream.sock)?;
+            stream.conn.complete_io(&mut stream.sock).map_err(worded)?;
         }
         Ok(ClientStream(stream))
     }
@@ -89,7 +90,7 @@ impl ClientStream {
 
 impl Read for ClientStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
+        self.0.read(buffer).map_err(worded)
     }
 }
 

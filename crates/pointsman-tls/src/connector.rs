@@ -17,7 +17,8 @@ use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
-use crate::acceptor::{authorities, provider, versions};
+use crate::acceptor::{provider, versions};
+use crate::authority::{Authorities, AuthorityFacts, authorities};
 use crate::certificate::{self, CertificateFacts, CertificateWarning, Concern, Loaded};
 use crate::error::{Problem, TlsError};
 use crate::pem;
@@ -25,6 +26,7 @@ use crate::server_stream::ServerStream;
 use crate::settings::{ClientTls, TlsVersion};
 use crate::stream::UNSENT_BYTES_MAX;
 use crate::verifier::{Checked, Unchecked};
+use crate::words::worded;
 
 /// Sessions that are kept for a server: a ticket is used once, and threads connect at the same time.
 const SESSIONS_MAX: usize = 8;
@@ -46,6 +48,7 @@ pub struct Connectors {
     /// SHA-256 of the settings and of what the files hold.
     policy: [u8; 32],
     certificate: Option<CertificateFacts>,
+    authorities: Vec<AuthorityFacts>,
 }
 
 /// The authorities that the system trusts, looked for when they are first wanted.
@@ -85,9 +88,10 @@ impl Connectors {
             facts.concerns.retain(|concern| *concern != Concern::NoName);
             facts
         });
+        let authorities = trust.known.clone();
         let config = assemble(settings, (provider, versions), trust, shown)
             .map_err(|error| vec![TlsError::without_file(Problem::Refused { reason: error.to_string() })])?;
-        Ok(Connectors { config, policy, certificate })
+        Ok(Connectors { config, policy, certificate, authorities })
     }
 
     /// The connector to a server with this name, a DNS name or an address: what its certificate must be for, and, if
@@ -115,6 +119,11 @@ impl Connectors {
         self.certificate.as_ref()
     }
 
+    /// Authorities that a file names for servers' certificates.
+    pub fn authorities(&self) -> &[AuthorityFacts] {
+        &self.authorities
+    }
+
     /// What is odd about it at this time, above all that it expires.
     pub fn warnings(&self, now: SystemTime) -> Vec<CertificateWarning> {
         self.certificate.iter().flat_map(|certificate| certificate.warnings(now)).collect()
@@ -137,7 +146,7 @@ impl Connector {
         let handshake = connector.connect_with(name.clone(), stream, |connection| {
             connection.set_buffer_limit(Some(UNSENT_BYTES_MAX));
         });
-        async move { Ok(ServerStream::new(handshake.await?)) }
+        async move { Ok(ServerStream::new(handshake.await.map_err(worded)?)) }
     }
 
     /// The same to another server of that name, with sessions of its own.
@@ -190,6 +199,7 @@ fn server_name(name: &str) -> Option<ServerName<'static>> {
 /// Whose certificates are taken, and what that rests on.
 struct Trust {
     verifier: Arc<dyn ServerCertVerifier>,
+    known: Vec<AuthorityFacts>,
     authorities: digest::Digest,
 }
 
@@ -201,13 +211,15 @@ impl Trust {
         provider: &Arc<CryptoProvider>,
     ) -> Result<Trust, Vec<TlsError>> {
         let mut hash = digest::Context::new(&digest::SHA256);
-        let mut listed = Vec::new();
+        let (mut listed, mut known) = (Vec::new(), Vec::new());
         let roots = match &settings.ca {
             Some(path) => {
                 let text = pem::read(path).map_err(|error| vec![error])?;
                 hash.update(&text);
-                listed = pem::certificates(path, &text).map_err(|error| vec![error])?;
-                authorities(path, &text)?
+                listed = pem::authorities(path, &text).map_err(|error| vec![error])?;
+                let Authorities { roots, facts } = authorities(path, &text)?;
+                known = facts;
+                roots
             }
             None if settings.verify => {
                 let mut roots = RootCertStore::empty();
@@ -225,7 +237,7 @@ impl Trust {
             true => Arc::new(Checked::new(roots, listed, provider.clone())?),
             false => Arc::new(Unchecked::new(provider)),
         };
-        Ok(Trust { verifier, authorities: hash.finish() })
+        Ok(Trust { verifier, known, authorities: hash.finish() })
     }
 }
 

@@ -39,8 +39,18 @@ pub enum Problem {
         /// What it holds instead, if anything was recognised.
         found: Option<String>,
     },
-    /// The private key is encrypted.
+    /// The private key is encrypted, and there is no passphrase.
     EncryptedKey,
+    /// The private key is encrypted in OpenSSL's own old form.
+    OldEncryptedKey,
+    /// The private key is encrypted in a way that is not supported.
+    UnknownEncryption,
+    /// To decrypt the private key would take too much time or memory.
+    CostlyKey,
+    /// The passphrase does not open the private key.
+    WrongPassphrase,
+    /// The file of a passphrase begins with an empty line.
+    NoPassphrase,
     /// A certificate cannot be used.
     BadCertificate {
         /// Which one of the file, from 1.
@@ -49,7 +59,10 @@ pub enum Problem {
         reason: String,
     },
     /// The private key is of a kind or size that is not supported.
-    BadKey,
+    BadKey {
+        /// The kind, if it is known.
+        kind: Option<String>,
+    },
     /// A certificate that is to be put in the place of another is of no use.
     Unfit {
         /// Why not.
@@ -59,8 +72,6 @@ pub enum Problem {
     KeyMismatch {
         /// The file of the certificate; absent where it is none, but was sent.
         certificate: Option<PathBuf>,
-        /// The key does belong to this later certificate of the chain, counted from 1.
-        belongs_to: Option<usize>,
     },
     /// No certificate was configured.
     NoCertificateConfigured,
@@ -97,7 +108,14 @@ impl TlsError {
         }
         let is_of_key = matches!(
             self.problem,
-            Problem::NoKey { .. } | Problem::EncryptedKey | Problem::BadKey | Problem::KeyMismatch { .. }
+            Problem::NoKey { .. }
+                | Problem::EncryptedKey
+                | Problem::OldEncryptedKey
+                | Problem::UnknownEncryption
+                | Problem::CostlyKey
+                | Problem::WrongPassphrase
+                | Problem::BadKey { .. }
+                | Problem::KeyMismatch { .. }
         );
         TlsError { file: self.file.filter(|_| is_of_key && !is_key_sent), ..self }
     }
@@ -126,22 +144,27 @@ impl TlsError {
                 "a certificate in PEM form starts with the line `-----BEGIN CERTIFICATE-----`"
             }
             Problem::NoKey { .. } => "a key in PEM form starts with the line `-----BEGIN PRIVATE KEY-----`",
-            Problem::EncryptedKey => {
-                "decrypt it with `openssl pkey -in KEY -out PLAIN` and protect the file by its permissions"
+            Problem::EncryptedKey | Problem::WrongPassphrase => {
+                "set `key_passphrase_file` to a file whose first line is the passphrase, or decrypt the key with \
+                 `openssl pkey -in KEY -out PLAIN` and protect the file by its permissions"
             }
+            Problem::OldEncryptedKey | Problem::UnknownEncryption | Problem::CostlyKey => {
+                "encrypt it anew with `openssl pkcs8 -topk8 -in KEY -out NEW`, or decrypt it with `openssl pkey -in KEY -out PLAIN`"
+            }
+            Problem::NoPassphrase => "write the passphrase on the first line of the file",
             Problem::BadCertificate { .. } => {
                 "certificates must be of X.509 version 3; ask the authority for a new one"
             }
             Problem::Unfit { .. } => {
                 "put the server's own certificate first, then the one that signed it, and so on, all of them valid now"
             }
-            Problem::BadKey => {
+            Problem::BadKey { kind: Some(kind) } if kind == "RSA-PSS" => {
+                "make an ordinary RSA key (`openssl genpkey -algorithm RSA`) and have a certificate issued for it: TLS 1.3 signs with PSS all the same"
+            }
+            Problem::BadKey { .. } => {
                 "keys may be ECDSA (P-256, P-384, P-521), Ed25519, or RSA of 2048 to 8192 bits"
             }
-            Problem::KeyMismatch { belongs_to: Some(_), .. } => {
-                "put the server's own certificate first, then the one that signed it, and so on"
-            }
-            Problem::KeyMismatch { belongs_to: None, .. } => {
+            Problem::KeyMismatch { .. } => {
                 "compare `openssl pkey -in KEY -pubout` with `openssl x509 -in CERTIFICATE -noout -pubkey`"
             }
             Problem::NoCertificateConfigured => "set `certificate` and `key`",
@@ -171,23 +194,44 @@ impl fmt::Display for TlsError {
             }
             Problem::NoKey { found } => write!(f, "{file} holds no private key{}", Found(found)),
             Problem::EncryptedKey => write!(f, "the private key in {file} is encrypted"),
+            Problem::OldEncryptedKey => {
+                write!(
+                    f,
+                    "the private key in {file} is encrypted in the old form of OpenSSL (`Proc-Type`), which is not supported"
+                )
+            }
+            Problem::UnknownEncryption => {
+                write!(
+                    f,
+                    "the private key in {file} is encrypted by a scheme that is not supported: PBES2 with AES is"
+                )
+            }
+            Problem::CostlyKey => {
+                write!(f, "the private key in {file} takes too much time or memory to decrypt")
+            }
+            Problem::WrongPassphrase => {
+                write!(f, "the passphrase does not open the private key in {file}")
+            }
+            Problem::NoPassphrase => {
+                write!(f, "{file} begins with an empty line, and a passphrase is expected")
+            }
             Problem::BadCertificate { position, reason } => {
                 write!(f, "certificate {position} in {file} cannot be used: {reason}")
             }
             Problem::Unfit { reason } => f.write_str(reason),
-            Problem::BadKey => {
+            Problem::BadKey { kind: Some(kind) } => {
+                write!(
+                    f,
+                    "the private key in {file} is of the kind {kind}, which the TLS library does not support"
+                )
+            }
+            Problem::BadKey { kind: None } => {
                 write!(f, "the private key in {file} is broken, or of a kind that is not supported")
             }
-            Problem::KeyMismatch { certificate, belongs_to: None } => {
+            Problem::KeyMismatch { certificate } => {
                 let certificate = Part("certificate", certificate.as_deref());
                 write!(f, "{} does not belong to {certificate}", Part("key", self.file.as_deref()))
             }
-            Problem::KeyMismatch { certificate, belongs_to: Some(position) } => write!(
-                f,
-                "{} belongs to certificate {position} in {}, not to the first",
-                Part("key", self.file.as_deref()),
-                Named(certificate.as_deref())
-            ),
             Problem::NoCertificateConfigured => f.write_str("no certificate is configured"),
             Problem::NoClientCa => {
                 f.write_str("client certificates are asked for, but no authority is configured")

@@ -4,6 +4,8 @@ use std::io;
 
 use rustls::{AlertDescription, Error, InvalidMessage, PeerIncompatible};
 
+use crate::words::{Worded, is_old_version};
+
 /// What was wrong with a handshake, by what an operator can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeFault {
@@ -19,6 +21,8 @@ pub enum HandshakeFault {
     NoSharedProtocol,
     /// The client showed no certificate where it must, or one that does not verify.
     ClientCertificate,
+    /// The client showed a certificate of X.509 version 1 or 2.
+    ClientCertificateVersion,
     /// The client refuses our certificate: it said so in an alert.
     ServerCertificate,
     /// The client broke it off with another alert.
@@ -44,7 +48,8 @@ impl HandshakeFault {
 
 /// What TLS itself has to say, with clients and servers alike.
 pub(crate) fn library_error(error: &io::Error) -> Option<&Error> {
-    error.get_ref()?.downcast_ref()
+    let inner = error.get_ref()?;
+    inner.downcast_ref().or_else(|| inner.downcast_ref::<Worded>().map(|worded| &worded.0))
 }
 
 /// Whether the connection underneath has ended.
@@ -95,6 +100,7 @@ fn of_library(error: &Error) -> HandshakeFault {
         ) => HandshakeFault::NoSharedVersion,
         Error::PeerIncompatible(_) => HandshakeFault::NoSharedCipher,
         Error::NoApplicationProtocol => HandshakeFault::NoSharedProtocol,
+        Error::InvalidCertificate(fault) if is_old_version(fault) => HandshakeFault::ClientCertificateVersion,
         Error::NoCertificatesPresented | Error::InvalidCertificate(_) => HandshakeFault::ClientCertificate,
         Error::AlertReceived(
             AlertDescription::BadCertificate

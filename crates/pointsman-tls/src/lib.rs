@@ -16,11 +16,13 @@
 
 mod acceptor;
 mod alert;
+mod authority;
 mod bounded_file;
 mod certificate;
 mod client;
 mod client_chain;
 mod connector;
+mod encrypted_key;
 mod error;
 mod fault;
 mod hello;
@@ -40,9 +42,11 @@ mod settings;
 mod stream;
 mod tickets;
 mod verifier;
+mod words;
 
 pub use acceptor::Acceptor;
 pub use alert::Alert;
+pub use authority::AuthorityFacts;
 pub use bounded_file::BoundedFile;
 pub use certificate::{CertificateFacts, CertificateWarning, Concern, Sent, ShownTo, check_pair, name_in};
 pub use client::{Client, ClientStream};
@@ -65,6 +69,7 @@ pub use session_name::{SessionName, ShownSession};
 pub use session_watch::SessionWatch;
 pub use settings::{CertificateFiles, ClientAuth, ClientTls, ServerTls, Terms, TlsVersion};
 pub use stream::{PeerFacts, TlsStream, UNSENT_BYTES_MAX, iana_name};
+pub use words::{in_words, worded};
 
 #[cfg(test)]
 mod tests;

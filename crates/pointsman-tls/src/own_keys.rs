@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use aws_lc_rs::rand;
 
-use crate::tickets::{LIFETIME_S, TicketKey};
+use crate::tickets::TicketKey;
 
 /// How long a key seals. From then on it opens what it has sealed, as long as that is good.
 const SEALS_S_MAX: u64 = 6 * 60 * 60;
@@ -50,14 +50,16 @@ impl OwnKeys {
 
     /// Seals under the newest key, or under a newer one where that is too old. Where none can be drawn the old one goes
     /// on: it is no worse for it.
-    pub(crate) fn seal(&self, identified: &[u8], now_s: u64) -> Option<Vec<u8>> {
-        self.renew(now_s);
+    pub(crate) fn seal(&self, identified: &[u8], now_s: u64, lifetime_s: u32) -> Option<Vec<u8>> {
+        self.renew(now_s, lifetime_s);
         self.read(|keys| keys.first()?.key.seal(identified, now_s))
     }
 
-    pub(crate) fn open(&self, ticket: &[u8], now_s: u64) -> Option<Vec<u8>> {
-        self.renew(now_s);
-        self.read(|keys| keys.iter().find(|own| own.key.has_sealed(ticket))?.key.open(ticket, now_s))
+    pub(crate) fn open(&self, ticket: &[u8], now_s: u64, lifetime_s: u32) -> Option<Vec<u8>> {
+        self.renew(now_s, lifetime_s);
+        self.read(|keys| {
+            keys.iter().find(|own| own.key.has_sealed(ticket))?.key.open(ticket, now_s, lifetime_s)
+        })
     }
 
     /// All of them, the newest first.
@@ -75,8 +77,8 @@ impl OwnKeys {
         }
     }
 
-    fn renew(&self, now_s: u64) {
-        let is_over = |own: &OwnKey| !own.is_of_use(now_s);
+    fn renew(&self, now_s: u64, lifetime_s: u32) {
+        let is_over = |own: &OwnKey| !own.is_of_use(now_s, lifetime_s);
         if !self.read(|keys| is_due(keys, now_s) || keys.iter().any(is_over)) {
             return;
         }
@@ -87,7 +89,7 @@ impl OwnKeys {
         {
             keys.insert(0, new);
         }
-        keys.retain(|own| own.is_of_use(now_s));
+        keys.retain(|own| own.is_of_use(now_s, lifetime_s));
     }
 
     /// No code panics while it holds the lock, and what it guards is whole at any time.
@@ -114,8 +116,8 @@ impl OwnKey {
     }
 
     /// Whether tickets of it may be good.
-    fn is_of_use(&self, now_s: u64) -> bool {
-        now_s.saturating_sub(self.written.since_s) <= SEALS_S_MAX + u64::from(LIFETIME_S)
+    fn is_of_use(&self, now_s: u64, lifetime_s: u32) -> bool {
+        now_s.saturating_sub(self.written.since_s) <= SEALS_S_MAX + u64::from(lifetime_s)
     }
 }
 
@@ -124,6 +126,7 @@ mod tests {
     use super::*;
 
     const NOW_S: u64 = 1_700_000_000;
+    const LIFETIME_S: u32 = 12 * 60 * 60;
 
     fn keys(policy: &[u8]) -> OwnKeys {
         OwnKeys::draw(policy, NOW_S).expect("randomness")
@@ -133,17 +136,17 @@ mod tests {
     fn a_key_seals_for_six_hours_and_opens_as_long_as_its_tickets_are_good() {
         let keys = keys(b"policy");
         let first = keys.secrets();
-        let ticket = keys.seal(b"state", NOW_S + SEALS_S_MAX - 1).expect("randomness");
+        let ticket = keys.seal(b"state", NOW_S + SEALS_S_MAX - 1, LIFETIME_S).expect("randomness");
         assert_eq!(keys.secrets(), first);
-        keys.seal(b"state", NOW_S + SEALS_S_MAX).expect("randomness");
+        keys.seal(b"state", NOW_S + SEALS_S_MAX, LIFETIME_S).expect("randomness");
         assert_eq!(keys.secrets()[1..], first);
         for age_s in [1, u64::from(LIFETIME_S)] {
             let now_s = NOW_S + SEALS_S_MAX - 1 + age_s;
-            assert_eq!(keys.open(&ticket, now_s).as_deref(), Some(&b"state"[..]), "{age_s}");
+            assert_eq!(keys.open(&ticket, now_s, LIFETIME_S).as_deref(), Some(&b"state"[..]), "{age_s}");
         }
         let all_s = SEALS_S_MAX + u64::from(LIFETIME_S);
         for (age_s, count) in [(all_s, 3), (all_s + 1, 2), (10 * all_s, 1)] {
-            keys.open(&ticket, NOW_S + age_s);
+            keys.open(&ticket, NOW_S + age_s, LIFETIME_S);
             assert_eq!(keys.secrets().len(), count, "{age_s}");
         }
     }
@@ -151,8 +154,8 @@ mod tests {
     #[test]
     fn another_process_goes_on_with_them_under_the_same_policy_alone() {
         let old = keys(b"policy");
-        let before = old.seal(b"before", NOW_S).expect("randomness");
-        let after = old.seal(b"after", NOW_S + SEALS_S_MAX).expect("randomness");
+        let before = old.seal(b"before", NOW_S, LIFETIME_S).expect("randomness");
+        let after = old.seal(b"after", NOW_S + SEALS_S_MAX, LIFETIME_S).expect("randomness");
         let (new, other) = (keys(b"policy"), keys(b"other"));
         let drawn = new.secrets();
         new.take_over(&[]);
@@ -161,11 +164,11 @@ mod tests {
         other.take_over(&old.secrets());
         let now_s = NOW_S + SEALS_S_MAX + 1;
         for (ticket, state) in [(&before, &b"before"[..]), (&after, b"after")] {
-            assert_eq!(new.open(ticket, now_s).as_deref(), Some(state));
-            assert_eq!(other.open(ticket, now_s), None);
+            assert_eq!(new.open(ticket, now_s, LIFETIME_S).as_deref(), Some(state));
+            assert_eq!(other.open(ticket, now_s, LIFETIME_S), None);
         }
         assert_eq!(
-            old.open(&new.seal(b"new", now_s).expect("randomness"), now_s).as_deref(),
+            old.open(&new.seal(b"new", now_s, LIFETIME_S).expect("randomness"), now_s, LIFETIME_S).as_deref(),
             Some(&b"new"[..])
         );
         assert_eq!(new.secrets(), old.secrets());
@@ -175,7 +178,7 @@ mod tests {
     fn what_is_no_ticket_is_none() {
         let keys = keys(b"");
         for bytes in [0, 1, 16, 40] {
-            assert_eq!(keys.open(&vec![7; bytes], NOW_S), None, "{bytes} bytes");
+            assert_eq!(keys.open(&vec![7; bytes], NOW_S, LIFETIME_S), None, "{bytes} bytes");
         }
     }
 }

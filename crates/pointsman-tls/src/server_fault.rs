@@ -5,6 +5,7 @@ use std::io;
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 
 use crate::fault::{has_ended, is_malformed, is_not_tls, library_error};
+use crate::words::is_old_version;
 
 /// What was wrong with a handshake with a server, by what an operator can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum ServerHandshakeFault {
     Expired,
     /// Its certificate is not valid yet.
     NotYetValid,
+    /// Its certificate is of X.509 version 1 or 2.
+    CertificateVersion,
     /// Its certificate cannot be used for another reason.
     BadCertificate,
     /// The server refuses our certificate, or wants one: it said so in an alert.
@@ -84,6 +87,7 @@ fn of_certificate(error: &CertificateError) -> ServerHandshakeFault {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             ServerHandshakeFault::NotYetValid
         }
+        other if is_old_version(other) => ServerHandshakeFault::CertificateVersion,
         _ => ServerHandshakeFault::BadCertificate,
     }
 }

@@ -12,6 +12,8 @@ use std::task::{Context, Poll};
 use aws_lc_rs::rand;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
+use crate::tickets::{TIME_BYTES, now_s};
+
 /// Drawn at random for each session that begins.
 pub type SessionId = [u8; 16];
 
@@ -74,30 +76,65 @@ fn draw() -> Option<SessionId> {
     Some(id)
 }
 
-/// Sessions of clients that know no tickets, with their ids.
+/// Sessions of clients that know no tickets, with their ids and the time when they were kept.
 #[derive(Debug)]
-pub(crate) struct Cache(Arc<ServerSessionMemoryCache>);
+pub(crate) struct Cache {
+    sessions: Arc<ServerSessionMemoryCache>,
+    lifetime_s: u32,
+}
 
 impl Cache {
-    pub(crate) fn new(sessions_max: usize) -> Cache {
-        Cache(ServerSessionMemoryCache::new(sessions_max))
+    pub(crate) fn new(sessions_max: usize, lifetime_s: u32) -> Cache {
+        Cache { sessions: ServerSessionMemoryCache::new(sessions_max), lifetime_s }
+    }
+
+    /// The same sessions with another lifetime.
+    pub(crate) fn lasting(&self, lifetime_s: u32) -> Cache {
+        Cache { sessions: self.sessions.clone(), lifetime_s }
+    }
+
+    /// The state of a session that is not too old.
+    fn of_use(&self, mut kept: Vec<u8>, now_s: u64) -> Option<Vec<u8>> {
+        let (since_s, _) = kept.split_first_chunk::<TIME_BYTES>()?;
+        let age_s = now_s.saturating_sub(u64::from_be_bytes(*since_s));
+        kept.drain(..TIME_BYTES);
+        if age_s <= u64::from(self.lifetime_s) { without_id(kept) } else { None }
     }
 }
 
 impl StoresServerSessions for Cache {
     fn put(&self, key: Vec<u8>, state: Vec<u8>) -> bool {
-        with_id(&state).is_some_and(|identified| self.0.put(key, identified))
+        let keep = |identified: Vec<u8>| [&now_s().to_be_bytes()[..], &identified].concat();
+        with_id(&state).is_some_and(|identified| self.sessions.put(key, keep(identified)))
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.0.get(key).and_then(without_id)
+        self.sessions.get(key).and_then(|kept| self.of_use(kept, now_s()))
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.0.take(key).and_then(without_id)
+        self.sessions.take(key).and_then(|kept| self.of_use(kept, now_s()))
     }
 
     fn can_cache(&self) -> bool {
-        self.0.can_cache()
+        self.sessions.can_cache()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_session_is_of_use_for_its_lifetime() {
+        let cache = Cache::new(4, 300);
+        let kept = [&1000_u64.to_be_bytes()[..], &[7; ID_BYTES], b"state"].concat();
+        for (now_s, expected) in [(1000, true), (1300, true), (990, true), (1301, false)] {
+            let state = cache.of_use(kept.clone(), now_s);
+            assert_eq!(state.as_deref(), expected.then_some(&b"state"[..]), "{now_s}");
+        }
+        assert_eq!(cache.lasting(299).of_use(kept, 1300), None);
+        assert!(cache.put(vec![1], b"state".to_vec()));
+        assert_eq!(cache.lasting(299).take(&[1]).as_deref(), Some(&b"state"[..]));
     }
 }

@@ -14,7 +14,7 @@ use rustls::server::NoServerSessionStorage;
 use crate::own_keys::OwnKeys;
 use crate::session_id::Cache;
 use crate::settings::ClientAuth;
-use crate::tickets::{KeyFile, Tickets};
+use crate::tickets::{KeyFile, TicketKeys, Tickets};
 
 /// TLS 1.2 sessions kept for clients that know no tickets. Old clients only, so few are enough.
 const CACHED_SESSIONS_MAX: usize = 4096;
@@ -69,32 +69,30 @@ impl Sessions {
     pub(crate) fn new(
         policy: Policy,
         keys: Option<&KeyFile>,
+        lifetime_s: u32,
         previous: Option<&Sessions>,
     ) -> Result<Sessions, rustls::Error> {
         let previous = previous.filter(|previous| previous.policy == policy);
-        let tickets = match (keys, previous) {
-            (Some(keys), _) => Arc::new(Tickets::shared(keys, &policy.bytes())),
-            (None, Some(previous)) if matches!(*previous.tickets, Tickets::Own(_)) => {
-                previous.tickets.clone()
-            }
+        let keys = match (keys, previous.map(|previous| &previous.tickets.keys)) {
+            (Some(keys), _) => Arc::new(TicketKeys::shared(keys, &policy.bytes())),
+            (None, Some(previous)) if matches!(**previous, TicketKeys::Own(_)) => previous.clone(),
             (None, _) => {
-                let own = Tickets::own(&policy.bytes());
+                let own = TicketKeys::own(&policy.bytes());
                 Arc::new(own.ok_or(rustls::Error::FailedToGetRandomBytes)?)
             }
         };
-        let new_cache = || Arc::new(Cache::new(CACHED_SESSIONS_MAX));
-        Ok(Sessions {
-            policy,
-            tickets,
-            cache: previous.map_or_else(new_cache, |previous| previous.cache.clone()),
-        })
+        let cache = match previous {
+            Some(previous) => previous.cache.lasting(lifetime_s),
+            None => Cache::new(CACHED_SESSIONS_MAX, lifetime_s),
+        };
+        Ok(Sessions { policy, tickets: Arc::new(Tickets { keys, lifetime_s }), cache: Arc::new(cache) })
     }
 
     /// The keys that no file names.
     pub(crate) fn own_keys(&self) -> Option<&OwnKeys> {
-        match &*self.tickets {
-            Tickets::Own(own) => Some(own),
-            Tickets::Shared(_) => None,
+        match &*self.tickets.keys {
+            TicketKeys::Own(own) => Some(own),
+            TicketKeys::Shared(_) => None,
         }
     }
 

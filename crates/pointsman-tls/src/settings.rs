@@ -16,6 +16,8 @@ pub struct ServerTls {
     pub alpn: Vec<Vec<u8>>,
     /// Whether sessions can be resumed, by tickets (1.3 and 1.2) or session identifiers (1.2).
     pub tickets: bool,
+    /// How long a session can be resumed after the handshake that made or continued it, in seconds.
+    pub session_s_max: u32,
     /// A file of keys that tickets are sealed with, the same for all processes that take each other's; `None`: keys
     /// that the acceptor draws and replaces by itself.
     pub ticket_keys: Option<PathBuf>,
@@ -46,8 +48,17 @@ pub struct ClientTls {
 pub struct CertificateFiles {
     /// The chain.
     pub certificate: PathBuf,
-    /// The key, not encrypted.
+    /// The key.
     pub key: PathBuf,
+    /// File whose first line is the passphrase of an encrypted key.
+    pub key_passphrase: Option<PathBuf>,
+}
+
+impl CertificateFiles {
+    /// A pair whose key is not encrypted.
+    pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> CertificateFiles {
+        CertificateFiles { certificate: certificate.into(), key: key.into(), key_passphrase: None }
+    }
 }
 
 /// The oldest version of TLS that is spoken.

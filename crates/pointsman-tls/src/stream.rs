@@ -3,15 +3,17 @@
 use std::io::{self, Write};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use rustls::{CipherSuite, HandshakeKind, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::client_chain::ClientChain;
+use crate::fault::library_error;
 use crate::hello::without_last_dot;
 use crate::identity::ClientIdentity;
 use crate::session_id::SessionId;
+use crate::words::worded;
 
 /// The clear side of a TLS connection.
 ///
@@ -22,6 +24,8 @@ pub struct TlsStream<S> {
     inner: tokio_rustls::server::TlsStream<S>,
     client: Option<Arc<ClientIdentity>>,
     session: Option<SessionId>,
+    /// Whether the client broke the protocol: then no `close_notify` says that all is well (RFC 8446 section 6.2).
+    is_broken: bool,
 }
 
 /// What a connection may hold of bytes not yet taken by the client, unless [`TlsStream::set_unsent_bytes_max`]
@@ -67,7 +71,7 @@ impl<S> TlsStream<S> {
                 }
             },
         };
-        Ok(TlsStream { inner, client, session })
+        Ok(TlsStream { inner, client, session, is_broken: false })
     }
 
     /// The certificates that the client has shown, if it has.
@@ -157,7 +161,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_read(cx, buffer)
+        let this = self.get_mut();
+        let read = Pin::new(&mut this.inner).poll_read(cx, buffer);
+        read.map_err(|error| {
+            this.is_broken |= library_error(&error).is_some();
+            worded(error)
+        })
     }
 }
 
@@ -171,6 +180,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_shutdown(cx)
+        let this = self.get_mut();
+        if !this.is_broken {
+            return Pin::new(&mut this.inner).poll_shutdown(cx);
+        }
+        // The alert may still be on its way. The library repeats what was wrong, which was told.
+        let (Ok(()) | Err(_)) = ready!(Pin::new(&mut this.inner).poll_flush(cx));
+        Pin::new(this.inner.get_mut().0).poll_shutdown(cx)
     }
 }

@@ -1,11 +1,14 @@
 //! Handshakes between this crate and a client, in memory.
 
+mod alerts;
 mod choice;
 mod client_side;
 mod clients;
 mod connectors;
 mod files;
+mod pem_forms;
 mod resumption;
+mod version_1;
 
 use std::fs;
 use std::io;
@@ -75,10 +78,8 @@ impl Site {
 
     fn issue_for(&self, file: &str, key: KeyPair, params: CertificateParams) -> Issued {
         let certificate = params.signed_by(&key, &self.authority).unwrap();
-        let files = CertificateFiles {
-            certificate: self.write(&format!("{file}.crt"), certificate.pem()),
-            key: self.write(&format!("{file}.key"), key.serialize_pem()),
-        };
+        let path = self.write(&format!("{file}.crt"), certificate.pem());
+        let files = CertificateFiles::new(path, self.write(&format!("{file}.key"), key.serialize_pem()));
         Issued { der: certificate.der().clone(), key, files }
     }
 
@@ -122,6 +123,7 @@ fn settings(certificates: &[&Issued]) -> ServerTls {
         min_version: TlsVersion::Tls12,
         alpn: vec![b"http/1.1".to_vec()],
         tickets: true,
+        session_s_max: 43_200,
         ticket_keys: None,
         client_ca: None,
         client_auth: ClientAuth::Off,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -22,31 +23,35 @@ const HEX_DIGITS: usize = 64;
 /// Fewer different bytes are in no random key.
 const DIFFERENT_BYTES_MIN: usize = 8;
 
-/// How long a ticket is good.
-pub(crate) const LIFETIME_S: u32 = 12 * 60 * 60;
-
 const NAME_BYTES: usize = 16;
 const SALT_BYTES: usize = 16;
-const TIME_BYTES: usize = size_of::<u64>();
+pub(crate) const TIME_BYTES: usize = size_of::<u64>();
 
 /// Makes and reads the tickets of one acceptor.
 #[derive(Debug)]
-pub(crate) enum Tickets {
+pub(crate) struct Tickets {
+    pub(crate) keys: Arc<TicketKeys>,
+    pub(crate) lifetime_s: u32,
+}
+
+/// What tickets are sealed with.
+#[derive(Debug)]
+pub(crate) enum TicketKeys {
     /// Under keys that this process draws, or the one before it.
     Own(OwnKeys),
     /// Under keys out of a file. The first one seals, each of them opens.
     Shared(Vec<TicketKey>),
 }
 
-impl Tickets {
+impl TicketKeys {
     /// `policy` is what the sessions rest on. `None`: no randomness.
-    pub(crate) fn own(policy: &[u8]) -> Option<Tickets> {
-        OwnKeys::draw(policy, now_s()).map(Tickets::Own)
+    pub(crate) fn own(policy: &[u8]) -> Option<TicketKeys> {
+        OwnKeys::draw(policy, now_s()).map(TicketKeys::Own)
     }
 
     /// `policy` is what the sessions rest on: under another one the same file gives other keys.
-    pub(crate) fn shared(keys: &KeyFile, policy: &[u8]) -> Tickets {
-        Tickets::Shared(keys.0.iter().map(|secret| TicketKey::derive(secret, policy)).collect())
+    pub(crate) fn shared(keys: &KeyFile, policy: &[u8]) -> TicketKeys {
+        TicketKeys::Shared(keys.0.iter().map(|secret| TicketKey::derive(secret, policy)).collect())
     }
 }
 
@@ -56,21 +61,23 @@ impl ProducesTickets for Tickets {
     }
 
     fn lifetime(&self) -> u32 {
-        LIFETIME_S
+        self.lifetime_s
     }
 
     fn encrypt(&self, state: &[u8]) -> Option<Vec<u8>> {
         let identified = with_id(state)?;
-        match self {
-            Tickets::Own(own) => own.seal(&identified, now_s()),
-            Tickets::Shared(keys) => keys.first()?.seal(&identified, now_s()),
+        match &*self.keys {
+            TicketKeys::Own(own) => own.seal(&identified, now_s(), self.lifetime_s),
+            TicketKeys::Shared(keys) => keys.first()?.seal(&identified, now_s()),
         }
     }
 
     fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        let identified = match self {
-            Tickets::Own(own) => own.open(ticket, now_s()),
-            Tickets::Shared(keys) => keys.iter().find(|key| key.has_sealed(ticket))?.open(ticket, now_s()),
+        let identified = match &*self.keys {
+            TicketKeys::Own(own) => own.open(ticket, now_s(), self.lifetime_s),
+            TicketKeys::Shared(keys) => {
+                keys.iter().find(|key| key.has_sealed(ticket))?.open(ticket, now_s(), self.lifetime_s)
+            }
         }?;
         without_id(identified)
     }
@@ -169,7 +176,7 @@ impl TicketKey {
         Some([head, sealed].concat())
     }
 
-    pub(crate) fn open(&self, ticket: &[u8], now_s: u64) -> Option<Vec<u8>> {
+    pub(crate) fn open(&self, ticket: &[u8], now_s: u64, lifetime_s: u32) -> Option<Vec<u8>> {
         let (head, sealed) = ticket.split_at_checked(NAME_BYTES + SALT_BYTES)?;
         let mut sealed = sealed.to_vec();
         let opened =
@@ -177,7 +184,7 @@ impl TicketKey {
         let (sealed_s, identified) = opened.split_first_chunk::<TIME_BYTES>()?;
         // The clock of another node may be a little ahead.
         let age_s = now_s.saturating_sub(u64::from_be_bytes(*sealed_s));
-        (age_s <= u64::from(LIFETIME_S)).then(|| identified.to_vec())
+        (age_s <= u64::from(lifetime_s)).then(|| identified.to_vec())
     }
 
     fn key(&self, salt: &[u8]) -> Option<LessSafeKey> {
@@ -191,7 +198,8 @@ fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; 12])
 }
 
-fn now_s() -> u64 {
+/// Seconds since 1970.
+pub(crate) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
@@ -200,6 +208,7 @@ mod tests {
     use super::*;
 
     const NOW_S: u64 = 1_700_000_000;
+    const LIFETIME_S: u32 = 300;
 
     fn ticket_key(first: u8, policy: &[u8]) -> TicketKey {
         let mut secret = [0; 32];
@@ -211,10 +220,10 @@ mod tests {
     fn what_is_sealed_opens_under_the_same_key_and_policy_alone() {
         let key = ticket_key(1, b"policy");
         let ticket = key.seal(b"state", NOW_S).unwrap();
-        assert_eq!(key.open(&ticket, NOW_S).as_deref(), Some(&b"state"[..]));
-        assert_eq!(ticket_key(1, b"policy").open(&ticket, NOW_S).as_deref(), Some(&b"state"[..]));
+        assert_eq!(key.open(&ticket, NOW_S, LIFETIME_S).as_deref(), Some(&b"state"[..]));
+        assert_eq!(ticket_key(1, b"policy").open(&ticket, NOW_S, LIFETIME_S).as_deref(), Some(&b"state"[..]));
         for other in [ticket_key(2, b"policy"), ticket_key(1, b"other")] {
-            assert_eq!(other.open(&ticket, NOW_S), None);
+            assert_eq!(other.open(&ticket, NOW_S, LIFETIME_S), None);
             assert_ne!(other.name, key.name);
         }
     }
@@ -233,10 +242,10 @@ mod tests {
         for bit in 8 * NAME_BYTES..8 * ticket.len() {
             let mut forged = ticket.clone();
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(key.open(&forged, NOW_S), None, "bit {bit}");
+            assert_eq!(key.open(&forged, NOW_S, LIFETIME_S), None, "bit {bit}");
         }
         for bytes in 0..ticket.len() {
-            assert_eq!(key.open(&ticket[..bytes], NOW_S), None, "{bytes} bytes");
+            assert_eq!(key.open(&ticket[..bytes], NOW_S, LIFETIME_S), None, "{bytes} bytes");
         }
     }
 
@@ -245,8 +254,8 @@ mod tests {
         let key = ticket_key(1, b"");
         let ticket = key.seal(b"state", NOW_S).unwrap();
         let lifetime_s = u64::from(LIFETIME_S);
-        assert!(key.open(&ticket, NOW_S + lifetime_s).is_some());
-        assert!(key.open(&ticket, NOW_S - 60).is_some(), "by a clock that is behind");
-        assert_eq!(key.open(&ticket, NOW_S + lifetime_s + 1), None);
+        assert!(key.open(&ticket, NOW_S + lifetime_s, LIFETIME_S).is_some());
+        assert!(key.open(&ticket, NOW_S - 60, LIFETIME_S).is_some(), "by a clock that is behind");
+        assert_eq!(key.open(&ticket, NOW_S + lifetime_s + 1, LIFETIME_S), None);
     }
 }

@@ -56,7 +56,7 @@ impl TlsOptions {
             (Some(certificate), key) => {
                 // Both may stand in one file.
                 let key = key.as_ref().unwrap_or(certificate).clone();
-                Ok(Some(CertificateFiles { certificate: certificate.clone(), key }))
+                Ok(Some(CertificateFiles::new(certificate, key)))
             }
             (None, Some(_)) => Err("error: `--key` needs `--cert`\n".to_owned()),
         }

@@ -134,7 +134,7 @@ fn server_config(settings: &AgentSettings) -> Result<ServerConfig, Fault> {
     let wrong = |what: &PathBuf, error: &dyn fmt::Display| {
         Fault::new(format!("`{}` is of no use: {error}", what.display()))
     };
-    let CertificateFiles { certificate, key } = &settings.certificate;
+    let CertificateFiles { certificate, key, .. } = &settings.certificate;
     let chain = certificates(certificate)?;
     let own_key = PrivateKeyDer::from_pem_file(key)
         .map_err(|error| Fault::new(format!("cannot read a key from `{}`: {error}", key.display())))?;

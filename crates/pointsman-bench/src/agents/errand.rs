@@ -76,11 +76,8 @@ impl Errand {
         };
         let ca = self.ca.map(|text| write("ca.pem", &text)).transpose()?;
         let certificate = self.certificate.map(|(certificate, key)| {
-            let files = CertificateFiles {
-                certificate: write("certificate.pem", &certificate)?,
-                key: write("key.pem", &key)?,
-            };
-            Ok::<_, Fault>(files)
+            let certificate = write("certificate.pem", &certificate)?;
+            Ok::<_, Fault>(CertificateFiles::new(certificate, write("key.pem", &key)?))
         });
         Ok((Plan { ca, certificate: certificate.transpose()?, ..self.plan }, self.place))
     }

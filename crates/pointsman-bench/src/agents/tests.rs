@@ -82,8 +82,7 @@ fn a_plan_arrives_as_it_was_sent() {
     };
     let mut sent = plan();
     sent.ca = Some(file("ours.pem", "an authority"));
-    sent.certificate =
-        Some(CertificateFiles { certificate: file("c.pem", "a chain"), key: file("k.pem", "a key") });
+    sent.certificate = Some(CertificateFiles::new(file("c.pem", "a chain"), file("k.pem", "a key")));
     let errand = errand::Errand::pack(&sent, 2).expect("files");
     let json = serde_json::to_vec(&Message::Errand(Box::new(errand))).expect("JSON");
     let Message::Errand(errand) = serde_json::from_slice(&json).expect("the same") else {

@@ -27,7 +27,7 @@ fn nothing_is_said_of_tls_where_there_is_none() {
         ("--ca", |plan| plan.ca = Some("ca.pem".into())),
         ("--sni", |plan| plan.server_name = Some("a".into())),
         ("--cert", |plan| {
-            plan.certificate = Some(CertificateFiles { certificate: "a".into(), key: "a".into() });
+            plan.certificate = Some(CertificateFiles::new("a", "a"));
         }),
     ];
     for (option, say) in said {

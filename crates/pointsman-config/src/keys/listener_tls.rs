@@ -30,6 +30,13 @@ pub(super) static LISTENER_TLS: Table = Table {
                 doc: "Whether clients may resume sessions.",
             },
             Key {
+                name: "session_s_max",
+                kind: Kind::Integer { min: 1, max: 604_800, unit: "s" },
+                default: Default::Integer(43_200),
+                doc: "How long after a full handshake or a resumption its session may be resumed, by ticket or by \
+                      identifier. TLS 1.3 allows seven days at most.",
+            },
+            Key {
                 name: "ticket_key_file",
                 kind: Kind::Text("a path"),
                 default: Default::Words("keys of this process, replaced every six hours"),
@@ -80,4 +87,13 @@ pub(super) static CERTIFICATE_KEYS: &[Key] = &[
         default: Default::Required,
         doc: "The private key of the certificate.",
     },
+    KEY_PASSPHRASE_FILE,
 ];
+
+pub(super) const KEY_PASSPHRASE_FILE: Key = Key {
+    name: "key_passphrase_file",
+    kind: Kind::Text("a path"),
+    default: Default::Words("none: the key is not encrypted"),
+    doc: "A file whose first line is the passphrase of the key, which is then PKCS #8 (`BEGIN ENCRYPTED PRIVATE KEY`) with \
+          AES or triple DES.",
+};

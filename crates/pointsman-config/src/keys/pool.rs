@@ -2,6 +2,7 @@
 
 use super::balance::{BALANCE, HASH_KEYS};
 use super::health::HEALTH;
+use super::listener_tls::KEY_PASSPHRASE_FILE;
 use super::{Default, Key, Kind, Table};
 use crate::limits::POOL_LIMIT_KEYS;
 
@@ -169,6 +170,7 @@ static POOL_TLS: Table = Table {
             default: Default::Words("none"),
             doc: "The private key of `certificate`.",
         },
+        KEY_PASSPHRASE_FILE,
         Key {
             name: "verify",
             kind: Kind::Boolean,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointsman_bench::{Close, Negotiated};
+use pointsman_tls::in_words;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection};
 
@@ -220,7 +221,7 @@ impl Shaking<'_> {
             Err(error) => {
                 // The server is told why, where it still listens.
                 let (Ok(()) | Err(_)) = self.flush();
-                Err(Trouble::new(error.to_string()))
+                Err(Trouble::new(in_words(&error)))
             }
         }
     }

@@ -56,7 +56,7 @@ async fn an_expired_client_certificate_fails_the_handshake() {
     for auth in [ClientAuth::Request, ClientAuth::Require] {
         let acceptor = asking(&site, &issued, auth);
         let refused = connect(&acceptor, &Arc::new(site.client_showing(&client)), "shop.example").await;
-        assert!(error_text(refused).contains("certificate expired"));
+        assert!(error_text(refused).contains("certificate has expired"));
     }
 }
 

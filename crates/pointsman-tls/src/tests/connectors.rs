@@ -51,7 +51,7 @@ fn all_that_is_wrong_with_the_files_comes_at_once() {
     let missing = |name: &str| site.folder.path().join(name);
     let settings = ClientTls {
         ca: Some(missing("no.ca")),
-        certificate: Some(CertificateFiles { certificate: missing("no.crt"), key: missing("no.key") }),
+        certificate: Some(CertificateFiles::new(missing("no.crt"), missing("no.key"))),
         ..site.client_settings()
     };
     let errors = Connectors::build(&settings, &SystemAuthorities::default()).unwrap_err();

@@ -15,7 +15,7 @@ impl Site {
 
     fn errors_of(&self, certificate: &str, key: &str) -> Vec<String> {
         let path = |name: &str| self.folder.path().join(name);
-        let files = CertificateFiles { certificate: path(certificate), key: path(key) };
+        let files = CertificateFiles::new(path(certificate), path(key));
         self.errors(&ServerTls { certificates: vec![files], ..settings(&[]) })
     }
 }
@@ -24,8 +24,8 @@ impl Site {
 fn wrong_files_are_named_with_what_is_wrong() {
     let site = Site::new();
     let a = site.issue("a", &["a.example"]);
-    let b = site.issue("b", &["b.example"]);
-    let (a_pem, b_pem) = (fs::read(&a.files.certificate).unwrap(), fs::read(&b.files.certificate).unwrap());
+    site.issue("b", &["b.example"]);
+    let a_pem = fs::read(&a.files.certificate).unwrap();
     site.write("empty.pem", "");
     site.write("text.pem", "hello\n");
     site.write("binary.pem", &a.der);
@@ -43,7 +43,8 @@ fn wrong_files_are_named_with_what_is_wrong() {
         "-----BEGIN RSA PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-256-CBC,00\r\n\r\nAAAA\r\n\
          -----END RSA PRIVATE KEY-----\r\n",
     );
-    site.write("reversed.crt", [b_pem, a_pem].concat());
+    let utf16: Vec<_> = String::from_utf8(a_pem).unwrap().encode_utf16().flat_map(u16::to_le_bytes).collect();
+    site.write("wide.crt", [&b"\xff\xfe"[..], &utf16].concat());
     site.write("huge.pem", vec![b'a'; 5 * 1024 * 1024]);
     for (certificate, key, expected) in [
         ("none.crt", "a.key", &["cannot read `none.crt`: no such file or directory"][..]),
@@ -71,13 +72,15 @@ fn wrong_files_are_named_with_what_is_wrong() {
             &["the private key in `junk.key` is broken, or of a kind that is not supported"],
         ),
         ("a.crt", "pkcs8.key", &["the private key in `pkcs8.key` is encrypted"]),
-        ("a.crt", "old.key", &["the private key in `old.key` is encrypted"]),
-        ("a.crt", "b.key", &["the key `b.key` does not belong to the certificate `a.crt`"]),
         (
-            "reversed.crt",
-            "a.key",
-            &["the key `a.key` belongs to certificate 2 in `reversed.crt`, not to the first"],
+            "a.crt",
+            "old.key",
+            &[
+                "the private key in `old.key` is encrypted in the old form of OpenSSL (`Proc-Type`), which is not supported",
+            ],
         ),
+        ("a.crt", "b.key", &["the key `b.key` does not belong to the certificate `a.crt`"]),
+        ("wide.crt", "a.key", &["`wide.crt` is not valid PEM: it is UTF-16 text; save it as ASCII or UTF-8"]),
         ("huge.pem", "a.key", &["`huge.pem` is larger than 4194304 bytes"]),
     ] {
         assert_eq!(site.errors_of(certificate, key), expected, "{certificate} {key}");
@@ -88,10 +91,7 @@ fn wrong_files_are_named_with_what_is_wrong() {
 fn all_errors_come_at_once() {
     let site = Site::new();
     let a = site.issue("a", &["a.example"]);
-    let missing = CertificateFiles {
-        certificate: site.folder.path().join("x.crt"),
-        key: site.folder.path().join("x.key"),
-    };
+    let missing = CertificateFiles::new(site.folder.path().join("x.crt"), site.folder.path().join("x.key"));
     let settings = ServerTls {
         certificates: vec![a.files.clone(), missing],
         client_auth: ClientAuth::Require,
@@ -131,7 +131,7 @@ fn broken_authorities_are_errors_in_every_mode() {
 fn every_error_has_a_help_line() {
     let site = Site::new();
     let a = site.issue("a", &["a.example"]);
-    let files = CertificateFiles { certificate: a.files.key.clone(), key: a.files.certificate.clone() };
+    let files = CertificateFiles::new(&a.files.key, &a.files.certificate);
     let settings = ServerTls { certificates: vec![files], ..settings(&[]) };
     let errors = Acceptor::build(&settings, None).unwrap_err();
     assert_eq!(errors.len(), 2);
@@ -144,7 +144,7 @@ fn one_file_may_hold_certificate_and_key() {
     let a = site.issue("a", &["a.example"]);
     let both = [fs::read(&a.files.key).unwrap(), fs::read(&a.files.certificate).unwrap()].concat();
     let both = site.write("both.pem", both);
-    let files = CertificateFiles { certificate: both.clone(), key: both };
+    let files = CertificateFiles::new(&both, &both);
     let settings = ServerTls { certificates: vec![files], ..settings(&[]) };
     assert!(Acceptor::build(&settings, None).is_ok());
 }
@@ -158,7 +158,7 @@ fn of_several_keys_that_of_the_certificate_is_taken() {
     let keys = [read(&a.files.key), read(&b.files.key)].concat();
     let both = site.write("both.key", keys.clone());
     for issued in [&a, &b] {
-        let files = CertificateFiles { certificate: issued.files.certificate.clone(), key: both.clone() };
+        let files = CertificateFiles::new(&issued.files.certificate, &both);
         assert!(Acceptor::build(&ServerTls { certificates: vec![files], ..settings(&[]) }, None).is_ok());
     }
     let text = [b"# ours\n", &read(&a.files.certificate)[..], b"\r\n", &keys].concat();

@@ -110,7 +110,7 @@ async fn sessions_end_when_the_mode_changes() {
         let closed = Acceptor::build(&required, Some(&open)).unwrap();
         // An old session must not let in a client without a certificate.
         let refused = connect(&closed, &client, "shop.example").await;
-        assert!(error_text(refused).contains("peer sent no certificates"));
+        assert!(error_text(refused).contains("the peer shows no certificate"));
     }
 }
 
@@ -203,4 +203,48 @@ async fn keys_are_those_of_a_policy() {
         // An old session must not let in a client without a certificate.
         assert!(connect(&closed, &client, "shop.example").await.is_err());
     }
+}
+
+/// What a ticket of TLS 1.2 says of its lifetime stands in the clear (RFC 5077 section 3.3).
+#[tokio::test]
+async fn a_ticket_says_how_long_it_is_good() {
+    const HANDSHAKE: u8 = 22;
+    const NEW_SESSION_TICKET: u8 = 4;
+    let site = Site::new();
+    let issued = site.issue("shop", &["shop.example"]);
+    let settings = ServerTls { session_s_max: 300, ..settings(&[&issued]) };
+    let acceptor = Acceptor::build(&settings, None).unwrap();
+    let config = Arc::new(site.client_of(&[&rustls::version::TLS12]));
+    let (mut near, far) = tokio::io::duplex(64 * 1024);
+    let client_side = async {
+        let name = ServerName::try_from("shop.example").unwrap();
+        let mut client = rustls::ClientConnection::new(config, name).unwrap();
+        let (mut came, mut out) = (Vec::new(), Vec::new());
+        while client.is_handshaking() {
+            while client.wants_write() {
+                client.write_tls(&mut out).unwrap();
+            }
+            near.write_all(&std::mem::take(&mut out)).await.unwrap();
+            let start = came.len();
+            assert_ne!(near.read_buf(&mut came).await.unwrap(), 0);
+            let mut new = &came[start..];
+            while !new.is_empty() {
+                client.read_tls(&mut new).unwrap();
+                client.process_new_packets().unwrap();
+            }
+        }
+        came
+    };
+    let (came, accepted) = tokio::join!(client_side, acceptor.accept(far));
+    accepted.unwrap();
+    let mut rest = &came[..];
+    let mut lifetimes = Vec::new();
+    while let [kind, _, _, high, low, behind @ ..] = rest {
+        let (record, next) = behind.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+        if let (HANDSHAKE, [NEW_SESSION_TICKET, _, _, _, a, b, c, d, ..]) = (*kind, record) {
+            lifetimes.push(u32::from_be_bytes([*a, *b, *c, *d]));
+        }
+        rest = next;
+    }
+    assert_eq!(lifetimes, [300]);
 }

@@ -330,7 +330,7 @@ pub(super) fn certificate_files(
     match (certificate, key) {
         (None, None) => Ok(None),
         (Some(certificate), key) => {
-            Ok(Some(CertificateFiles { key: key.unwrap_or_else(|| certificate.clone()), certificate }))
+            Ok(Some(CertificateFiles::new(&certificate, key.as_ref().unwrap_or(&certificate))))
         }
         (None, Some(_)) => Err("`--key` is the key of `--cert`".to_owned()),
     }

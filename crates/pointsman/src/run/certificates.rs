@@ -98,7 +98,11 @@ impl Reloads {
             return Err(Unreplaced::Changed(changed.to_owned()));
         }
         self.is_free().map_err(Unreplaced::Refused)?;
-        let files = CertificateFiles { certificate: old.facts.file.clone(), key: old.facts.key_file.clone() };
+        let files = CertificateFiles {
+            certificate: old.facts.file.clone(),
+            key: old.facts.key_file.clone(),
+            key_passphrase: old.facts.key_passphrase_file.clone(),
+        };
         let before = Texts::read(&files).map_err(Unreplaced::Unwritable)?;
         let (new, is_key_sent) = before.replaced_by(pem);
         let sent = Sent { chain: &new.certificate, key: &new.key, is_key_sent, shown_to: old.to() };
