@@ -4,7 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use pointsman_http::{AnswerTo, BodyReader, Framing, HeadLimits, Method, RequestHead, Unfinished, Version};
+use pointsman_http::{
+    AnswerTo, BodyReader, Framing, HeadLimits, Method, REQUEST_START_BYTES_MAX, RequestHead, Unfinished,
+    Version, begins_request,
+};
 use pointsman_net::{BufferPool, Clock, PooledBuffer, Tcp, Timers, write_all};
 use pointsman_telemetry::DateLine;
 use pointsman_tls::{Acceptor, ClientChain};
@@ -99,6 +102,10 @@ pub(crate) async fn converse(
     let mut deadline = timers.deadline();
     let peer = incoming.peer;
     let reading = async {
+        if incoming.tls.is_some() && begins_plain_request(&incoming.tcp, &place).await? {
+            let page = Page::problem(400, "a plain HTTP request was sent to a TLS port: use https");
+            return Ok((Stream::Plain(incoming.tcp), Some(Heard { is_left: true, ..Heard::refused(page) })));
+        }
         let greeted = greet(incoming, &place).await;
         let (mut stream, client) = greeted.inspect_err(|error| {
             pages.note(&|| format!("admin handshake failed from={peer} error={:?}", error.to_string()));
@@ -148,6 +155,12 @@ pub(crate) async fn converse(
         // However that ends, nothing more is done for it.
         let (Ok(_) | Err(_)) = deadline.within(LINGER_MS_MAX, linger(&mut stream, &place, &mut rest)).await;
     }
+}
+
+/// Whether a connection on which TLS is expected begins with a plain HTTP request.
+async fn begins_plain_request(tcp: &Tcp, place: &Place) -> io::Result<bool> {
+    let peek = tcp.peek::<REQUEST_START_BYTES_MAX, _>(begins_request);
+    place.wait(async { Ok(peek.await.unwrap_or(false)) }).await
 }
 
 /// Does the handshake, where TLS is spoken.

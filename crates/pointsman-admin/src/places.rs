@@ -108,6 +108,13 @@ impl Place {
 
     /// Does the work of a handshake, which counts as silence until it is done. The error is as of [`Place::read`].
     pub(crate) async fn shake<T>(&self, handshake: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        let shaken = self.wait(handshake).await?;
+        self.is_heard();
+        Ok(shaken)
+    }
+
+    /// The same of what is no news of the client however it ends.
+    pub(crate) async fn wait<T>(&self, handshake: impl Future<Output = io::Result<T>>) -> io::Result<T> {
         let mut handshake = Box::pin(handshake);
         let shaken = std::future::poll_fn(|context| {
             let shaken = handshake.as_mut().poll(context);
@@ -117,9 +124,7 @@ impl Place {
             self.state.task.set(Some(context.waker().clone()));
             shaken
         });
-        let shaken = shaken.await?;
-        self.is_heard();
-        Ok(shaken)
+        shaken.await
     }
 
     /// From now on it is being answered.

@@ -388,6 +388,15 @@ static LISTENER: Table = Table {
                   they are no segment border.",
         },
         Key {
+            name: "misdirected",
+            kind: Kind::Word(&["http2", "certificate", "name"]),
+            default: Default::Word("http2"),
+            doc: "Which requests over TLS are answered with 421 for their host. `http2`: those over HTTP/2 for a host whose \
+                  certificate is another one than that of the handshake. `certificate`: those over HTTP/1.1 likewise. `name`: \
+                  besides, those for another host than the server name (SNI) of the handshake. Peers in \
+                  `trusted_proxies` are believed. See [below](#a-host-other-than-the-server-name).",
+        },
+        Key {
             name: "http2",
             kind: Kind::Word(&["off", "on", "only"]),
             default: Default::Word("on"),

@@ -59,8 +59,8 @@ pub use load::Loaded;
 pub use log_level::LogLevel;
 pub use lower::Instead;
 pub use plan::{
-    Bind, EncodedSlash, ForwardedMode, Http2, Listener, OddNames, OnDown, Pipeline, Plan, Pool, PoolIndex,
-    ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, StickyScope, Target,
+    Bind, EncodedSlash, ForwardedMode, Http2, Listener, Misdirected, OddNames, OnDown, Pipeline, Plan, Pool,
+    PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, StickyScope, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use protocol::Protocol;

@@ -14,6 +14,8 @@ limits! {
         "Open connections of this listener, in the whole process; more are refused with 503, over TLS by closing.";
     connections_per_address_max: u32 = 0, 0..10_000_000, "connections",
         "Open connections from one address, or from one /64 of IPv6, to this listener; more are refused with 429, over TLS by closing. Peers in `trusted_proxies` are not counted, but the clients that they name in PROXY headers are. 0: no limit.";
+    handshakes_per_address_per_second_max: u32 = 0, 0..1_000_000, "handshakes/s",
+        "TLS handshakes that one address, or one /64 of IPv6, may begin in a second, resumptions among them; what comes beyond is closed before the handshake costs anything. Peers in `trusted_proxies` are not counted, but the clients that they name in PROXY headers are. 0: no limit.";
     head_bytes_max: u32 = 16_384, 1024..1_048_576, "bytes",
         "Bytes of a request's head; 431 over it.";
     headers_max: u32 = 100, 1..256, "headers",

@@ -262,6 +262,7 @@ impl<'a> Lowering<'a> {
             retries: spec.retries,
             limits: spec.limits,
             certificate: tls.as_ref().and_then(PoolTls::certificate),
+            authorities: tls.as_ref().map(PoolTls::authorities).unwrap_or_default(),
         };
         // Nothing is known of services yet.
         pool.with_answers(&Answers::default())
@@ -371,6 +372,7 @@ impl<'a> Lowering<'a> {
                 Some(_) | None => StickyScope::Target,
             },
             encoded_slash: spec.encoded_slash,
+            misdirected: spec.misdirected,
             merge_slashes: spec.merge_slashes,
             http2: spec.http2,
             odd_names: spec.odd_names,

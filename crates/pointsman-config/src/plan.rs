@@ -122,6 +122,8 @@ pub struct Listener {
     pub sticky_scope: StickyScope,
     /// What becomes of a path with `%2F` or `%5C` in it.
     pub encoded_slash: EncodedSlash,
+    /// Which hosts a client may ask for that named a server in its handshake.
+    pub misdirected: Misdirected,
     /// Whether runs of slashes in a path count as one.
     pub merge_slashes: bool,
     /// Whether a connection may be HTTP/2.
@@ -183,6 +185,8 @@ pub struct Pool {
     pub limits: PoolLimits,
     /// What is shown to servers that ask for a certificate; absent where they are shown none.
     pub certificate: Option<Arc<pointsman_tls::CertificateFacts>>,
+    /// Authorities that a file names for its servers' certificates.
+    pub authorities: Arc<[pointsman_tls::AuthorityFacts]>,
 }
 
 /// What becomes of a sticky client whose server is down.
@@ -312,6 +316,18 @@ pub enum EncodedSlash {
     Keep,
     /// The request is refused with 400.
     Refuse,
+}
+
+/// Which requests are answered with 421 for their host: those that the certificate of the handshake is not for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Misdirected {
+    /// Those of HTTP/2, whose clients send requests for several hosts on one connection.
+    #[default]
+    Http2,
+    /// Those of HTTP/1.1, too.
+    Certificate,
+    /// Besides, those whose host is another one than the server name.
+    Name,
 }
 
 /// Whether HTTP/2 is spoken. Over TLS the handshake agrees on it.

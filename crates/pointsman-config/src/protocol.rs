@@ -26,6 +26,7 @@ const KEYS_OF_HTTP: &[&str] = &[
     "x_forwarded",
     "forwarded",
     "encoded_slash",
+    "misdirected",
     "merge_slashes",
     "odd_names",
     "body_kind",

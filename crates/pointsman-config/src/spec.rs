@@ -23,7 +23,7 @@ use crate::tls_spec::TlsSpec;
 use crate::traces::{self, Traces};
 use crate::{
     Balancing, BodyLimits, DnsSettings, EncodedSlash, ForwardedMode, Http2, ListenerLimits, LogLevel,
-    OddNames, OnDown, Pipeline, PoolLimits, Protocol, ProxyProtocol, ProxyVersion, RetryPolicy,
+    Misdirected, OddNames, OnDown, Pipeline, PoolLimits, Protocol, ProxyProtocol, ProxyVersion, RetryPolicy,
     ServerProtocol,
 };
 
@@ -93,6 +93,7 @@ pub(crate) struct ListenerSpec {
     /// Where `sticky_scope` is `"listener"`, if it is.
     pub(crate) sticky_to_listener_at: Option<Span>,
     pub(crate) encoded_slash: EncodedSlash,
+    pub(crate) misdirected: Misdirected,
     pub(crate) merge_slashes: bool,
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
@@ -212,6 +213,11 @@ impl ListenerSpec {
             encoded_slash: match section.word("encoded_slash") {
                 "refuse" => EncodedSlash::Refuse,
                 _ => EncodedSlash::Keep,
+            },
+            misdirected: match section.word("misdirected") {
+                "certificate" => Misdirected::Certificate,
+                "name" => Misdirected::Name,
+                _ => Misdirected::Http2,
             },
             merge_slashes: section.flag("merge_slashes"),
             http2,

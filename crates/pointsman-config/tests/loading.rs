@@ -197,6 +197,7 @@ fn written_limits() -> ListenerLimits {
         http2_window_bytes: 131_072,
         connections_max: 16,
         connections_per_address_max: 8,
+        handshakes_per_address_per_second_max: 9,
         head_bytes_max: 4096,
         headers_max: 256,
         target_bytes_max: 1024,

@@ -153,6 +153,29 @@ impl Tcp {
         })
     }
 
+    /// Waits until `judge` can tell something by the first bytes that came, at most `N` of them. All of them stay for
+    /// the next reader. `None`: the connection ended, or `N` bytes did not tell.
+    pub async fn peek<const N: usize, T>(&self, judge: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        let judged = std::future::poll_fn(|context| {
+            let mut room = [0; N];
+            loop {
+                // Before the look: an end that comes behind it wakes the task again.
+                let has_ended = self.presence(context) != Presence::Open;
+                let seen = match ready!(self.poll_peek(context, &mut room)) {
+                    Ok(seen @ 1..) => seen,
+                    Ok(0) | Err(_) => return Poll::Ready(None),
+                };
+                match judge(&room[..seen]) {
+                    None if seen < N && !has_ended => {}
+                    judged => return Poll::Ready(judged),
+                }
+            }
+        });
+        let judged = judged.await;
+        self.source.is_filled();
+        judged
+    }
+
     /// Takes `bytes` of those `seen` at the last look. Others of them are for the next read.
     pub(crate) fn take_seen(&self, bytes: usize, seen: usize) -> io::Result<()> {
         let mut left = bytes;

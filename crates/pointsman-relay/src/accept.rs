@@ -17,10 +17,12 @@ use tokio::io::AsyncRead;
 use crate::admission::OpenConnection;
 use crate::failed_handshake::Shaking;
 use crate::hand_over::keep;
+use crate::handshake_rate::HandshakeLimit;
 use crate::header::behind_header;
 use crate::http2::serve_http2;
 use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::pipeline;
+use crate::plain_request::{begins_plain_request, refuse_plain_request};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
 use crate::shortage::{Lack, Use};
@@ -149,12 +151,12 @@ pub(crate) fn begin(shard: &Rc<Shard>, listener: &Listener, incoming: Incoming) 
         }
         Some(acceptor) => {
             let acceptor = acceptor.clone();
-            let ms = listener.limits.handshake_ms_max;
+            let limits = (listener.limits.handshake_ms_max, HandshakeLimit::of(listener, &connection));
             let (shard, mode) = (shard.clone(), listener.pipeline);
             spawn(async move {
                 let mut deadline = deadline;
                 let shaken =
-                    handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, (tcp, &connection));
+                    handshake(&shard, (id, &state), &mut deadline, limits, &acceptor, (tcp, &connection));
                 if let Some((stream, booked)) = shaken.await {
                     connection.tls = Some(Arc::new(facts(&stream)));
                     let session = Session::new(stream, shard, id, state, connection, deadline);
@@ -205,10 +207,10 @@ fn serve_all<C: Transport + AsyncRead + 'static, H: 'static>(
 type TlsStream = pointsman_tls::TlsStream<Tcp>;
 
 async fn handshake(
-    shard: &Shard,
+    shard: &Rc<Shard>,
     (id, listener): (ListenerId, &ListenerState),
     deadline: &mut Deadline,
-    ms: u32,
+    (ms, limit): (u32, Option<HandshakeLimit>),
     acceptor: &pointsman_tls::Acceptor,
     (tcp, connection): (Tcp, &Connection),
 ) -> Option<(TlsStream, Booking)> {
@@ -216,9 +218,26 @@ async fn handshake(
     let until_us = shard.after_ms(ms);
     let first_word = first_word(shard, id, deadline, until_us, &tcp).await;
     let has_spoken = first_word.is_ok();
+    let is_plain = match first_word {
+        Ok(()) => deadline.within(shard.ms_until(until_us), begins_plain_request(&tcp)).await,
+        Err(elapsed) => Err(elapsed),
+    };
     let mut booked = None;
-    let outcome = match first_word {
-        Ok(()) => {
+    let outcome = match is_plain {
+        Ok(true) => {
+            shaking.plain_request(shard);
+            refuse_plain_request(shard, tcp, deadline).await;
+            return None;
+        }
+        Ok(false)
+            if limit.is_some_and(|limit| {
+                !listener.handshakes.take(limit, shard.clock.round_us().saturating_mul(1000))
+            }) =>
+        {
+            shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::HandshakesPerAddress));
+            return None;
+        }
+        Ok(false) => {
             booked = shard.buffers.tls();
             let Some(_handshake) = booked.as_ref().and_then(|_| shard.buffers.handshake()) else {
                 shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::Memory));

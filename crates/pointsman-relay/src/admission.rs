@@ -86,7 +86,7 @@ impl Drop for OpenConnection {
 }
 
 /// A host of IPv6 has a /64 to choose its addresses from (RFC 6177), so that is what counts as one.
-fn counted_as(address: IpAddr) -> IpAddr {
+pub(crate) fn counted_as(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => {

@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use pointsman_config::{EncodedSlash, Listener, Target};
+use pointsman_config::{EncodedSlash, Listener, Misdirected, Target};
 use pointsman_h2::Oddity;
 use pointsman_http::{AnswerTo, Framing, HeadLimits, Method, OddNames, Refusal, RequestHead};
 use pointsman_net::PooledBuffer;
@@ -73,8 +73,8 @@ fn decide_by_head<C: Transport>(
     }
     exchange.keeps_client = head.keeps_alive() && !session.is_last_request(listener);
     let peer = session.peer(listener);
-    let of_stream = of_http2.as_ref().map(|stream| (stream, &session.connection));
-    let normal = fits((head, received), of_stream, listener, &peer).and_then(|()| {
+    let asked = AskedOver { connection: &session.connection, stream: of_http2.as_ref() };
+    let normal = fits((head, received), Some(asked), listener, &peer).and_then(|()| {
         normal_form(head.path_and_query(received), path_options(listener), path).map_err(Fault::Path)
     });
     let normal =
@@ -230,11 +230,11 @@ pub(crate) fn head_limits(listener: &Listener) -> HeadLimits {
 /// for another scheme than its own.
 pub(crate) fn fits(
     (head, received): (&mut RequestHead, &[u8]),
-    of_stream: Option<(&OfHttp2<'_>, &Connection)>,
+    asked: Option<AskedOver<'_>>,
     listener: &Listener,
     peer: &Peer,
 ) -> Result<(), Fault> {
-    let odd = of_stream.and_then(|(stream, _)| stream.oddity).map(|oddity| match oddity {
+    let odd = asked.and_then(|asked| asked.stream?.oddity).map(|oddity| match oddity {
         Oddity::WhiteSpace => Refusal::FieldWhiteSpace,
         Oddity::HostConflict => Refusal::HostConflict,
         Oddity::Protocol => Refusal::Protocol,
@@ -245,8 +245,8 @@ pub(crate) fn fits(
         return Ok(());
     }
     take_away_forwarding(head);
-    if let Some((stream, connection)) = of_stream {
-        check_stream((head, received), stream, connection, listener, peer).map_err(Fault::Head)?;
+    if let Some(asked) = asked {
+        check_host((head, received), asked, listener, peer).map_err(Fault::Head)?;
     }
     head.check_scheme(received, peer.scheme).map_err(Fault::Head)
 }
@@ -256,21 +256,41 @@ pub(crate) fn trusted_proxies(listener: &Listener) -> TrustedProxies<'_> {
     TrustedProxies { networks: &listener.trusted_proxies, unix: listener.trusts_unix }
 }
 
-/// What a stream says of its scheme and its host must be true of its connection (RFC 9113 sections 8.3.1 and 9.1.2).
-fn check_stream(
+/// What a request came over.
+#[derive(Clone, Copy)]
+pub(crate) struct AskedOver<'a> {
+    pub(crate) connection: &'a Connection,
+    /// Absent over HTTP/1.
+    pub(crate) stream: Option<&'a OfHttp2<'a>>,
+}
+
+/// What a stream says of its scheme must be true of its connection (RFC 9113 section 8.3.1), and so must be what a request
+/// says of its host, as far as the listener looks (RFC 9113 section 9.1.2, RFC 9110 section 7.4).
+fn check_host(
     (head, received): (&RequestHead, &[u8]),
-    stream: &OfHttp2<'_>,
-    connection: &Connection,
+    AskedOver { connection, stream }: AskedOver<'_>,
     listener: &Listener,
     peer: &Peer,
 ) -> Result<(), Refusal> {
-    if stream.scheme.is_some_and(|scheme| scheme != peer.scheme) {
+    if stream.and_then(|stream| stream.scheme).is_some_and(|scheme| scheme != peer.scheme) {
         return Err(Refusal::Scheme);
     }
-    let (Some(tls), Some(acceptor)) = (&connection.tls, &listener.tls) else { return Ok(()) };
+    let is_looked_at = stream.is_some() || listener.misdirected != Misdirected::Http2;
+    let (true, Some(tls), Some(acceptor)) = (is_looked_at, &connection.tls, &listener.tls) else {
+        return Ok(());
+    };
+    let authority = head.authority(received);
+    // A client of HTTP/1.0 need not name one.
+    if stream.is_none() && authority.is_empty() {
+        return Ok(());
+    }
     let mut scratch = [0; HOST_BYTES_MAX];
-    let host = normal_host(head.authority(received), &mut scratch);
+    let host = normal_host(authority, &mut scratch);
     let host = host.and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
+    let is_named = |name: &str| name.eq_ignore_ascii_case(host);
+    if listener.misdirected == Misdirected::Name && !tls.sni.as_deref().is_none_or(is_named) {
+        return Err(Refusal::Misdirected);
+    }
     match acceptor.serves(tls.sni.as_deref(), host) {
         true => Ok(()),
         false => Err(Refusal::Misdirected),

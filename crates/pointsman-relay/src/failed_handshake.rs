@@ -6,6 +6,7 @@ use pointsman_telemetry::{Counts, Event, Exchange, HandshakeFailure, ListenerMet
 use pointsman_tls::{HandshakeFault, HelloFault};
 use pointsman_view::{AddressText, Connection};
 
+use crate::plain_request;
 use crate::shard::Shard;
 
 /// What the log says of a fault is no longer.
@@ -46,6 +47,21 @@ impl Shaking<'_> {
         }
     }
 
+    /// The client spoke plain HTTP, which is answered in words.
+    pub(crate) fn plain_request(&self, shard: &Shard) {
+        const SENTENCE: &str = "a plain HTTP request";
+        let why = HandshakeFailure::NotTls;
+        self.count(shard, why);
+        self.note(shard, why.label(), SENTENCE);
+        if shard.recorder.is_logging() {
+            self.log_answered(
+                shard,
+                plain_request::STATUS,
+                &format!("TLS handshake: {}: {SENTENCE}", why.label()),
+            );
+        }
+    }
+
     /// It took too long. Who never said anything leaves no line.
     pub(crate) fn timed_out(&self, shard: &Shard, has_spoken: bool) {
         self.count(shard, HandshakeFailure::Timeout);
@@ -72,14 +88,20 @@ impl Shaking<'_> {
 
     /// A line of the access log.
     pub(crate) fn log(&self, shard: &Shard, error: &str) {
-        log_no_request(shard, (self.listener, self.connection, self.since_us), error);
+        self.log_answered(shard, 0, error);
+    }
+
+    /// The same where the client was sent a status.
+    fn log_answered(&self, shard: &Shard, status: u16, error: &str) {
+        log_no_request(shard, (self.listener, self.connection, self.since_us), status, error);
     }
 }
 
-/// A line about a client and what it did since then that came to no request.
+/// A line about a client and what it did since then that came to no request. `status` is 0 where it was sent none.
 pub(crate) fn log_no_request(
     shard: &Shard,
     (listener, connection, since_us): (&ListenerMetrics, &Connection, u64),
+    status: u16,
     error: &str,
 ) {
     let now_us = shard.clock.now_us();
@@ -92,7 +114,7 @@ pub(crate) fn log_no_request(
         peer: peer.as_ref().zip(src).map(|(text, src)| (text.as_bytes(), src.port())),
         client_ip: client.as_ref().map(AddressText::as_bytes),
         error: Some(error),
-        ..Exchange::new(Counts { total_us, ..Counts::new(listener) })
+        ..Exchange::new(Counts { total_us, status, ..Counts::new(listener) })
     }));
 }
 
@@ -103,6 +125,7 @@ fn failure(fault: HandshakeFault) -> HandshakeFailure {
         HandshakeFault::NoSharedVersion => HandshakeFailure::NoSharedVersion,
         HandshakeFault::NoSharedCipher => HandshakeFailure::NoSharedCipher,
         HandshakeFault::NoSharedProtocol => HandshakeFailure::NoSharedProtocol,
+        HandshakeFault::ClientCertificateVersion => HandshakeFailure::ClientCertificateVersion,
         HandshakeFault::ClientCertificate => HandshakeFailure::ClientCertificate,
         HandshakeFault::ServerCertificate => HandshakeFailure::ServerCertificate,
         HandshakeFault::Alert => HandshakeFailure::Alert,

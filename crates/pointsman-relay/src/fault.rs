@@ -332,6 +332,9 @@ pub(crate) fn tls_sentence(fault: TlsFault) -> &'static str {
         TlsFault::WrongName => "TLS with the server: its certificate is for another name",
         TlsFault::Expired => "TLS with the server: its certificate has expired",
         TlsFault::NotYetValid => "TLS with the server: its certificate is not valid yet",
+        TlsFault::CertificateVersion => {
+            "TLS with the server: its certificate is of X.509 version 1 or 2, not 3"
+        }
         TlsFault::BadCertificate => "TLS with the server: its certificate cannot be used",
         TlsFault::OurCertificate => "TLS with the server: it does not take our certificate, or wants one",
         TlsFault::UnknownName => "TLS with the server: it does not know the name that it was called by",
@@ -378,7 +381,9 @@ impl ServerFault {
                 TlsFault::Untrusted => ServerFailure::TlsUntrusted,
                 TlsFault::WrongName => ServerFailure::TlsWrongName,
                 TlsFault::Expired => ServerFailure::TlsExpired,
-                TlsFault::NotYetValid | TlsFault::BadCertificate => ServerFailure::TlsCertificate,
+                TlsFault::NotYetValid | TlsFault::CertificateVersion | TlsFault::BadCertificate => {
+                    ServerFailure::TlsCertificate
+                }
                 TlsFault::OurCertificate => ServerFailure::TlsOurCertificate,
                 _ => ServerFailure::Tls,
             },

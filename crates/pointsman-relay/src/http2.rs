@@ -271,7 +271,7 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
         shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::HeadTimeout));
         if shard.recorder.is_logging() {
             let error = "HTTP/2: the head did not arrive in time";
-            log_no_request(shard, (&listener.metrics, connection, self.began_us), error);
+            log_no_request(shard, (&listener.metrics, connection, self.began_us), 0, error);
         }
     }
 
@@ -350,7 +350,7 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
                 true => "HTTP/2: it does not begin with the preface".to_owned(),
                 false => format!("HTTP/2: {fault}"),
             };
-            log_no_request(shard, (&listener.metrics, connection, self.began_us), &error);
+            log_no_request(shard, (&listener.metrics, connection, self.began_us), 0, &error);
         }
     }
 }

@@ -15,6 +15,7 @@ use pointsman_upstream::ServerId;
 use crate::admission::AddressCounts;
 use crate::bandwidth::{BandwidthStates, LiveBandwidth};
 use crate::capacity::Capacity;
+use crate::handshake_rate::HandshakeRates;
 use crate::hash_tables::HashTables;
 use crate::limit::{LimitStates, LiveLimit};
 use crate::load::{Places, ServerLoad};
@@ -89,6 +90,8 @@ pub(crate) struct ListenerState {
     pub(crate) open: OwnLines<AtomicU32>,
     /// The same by address, where the listener limits those.
     pub(crate) addresses: OwnLines<AddressCounts>,
+    /// Their TLS handshakes by address, likewise.
+    pub(crate) handshakes: OwnLines<HandshakeRates>,
 }
 
 /// The state of a server.
@@ -256,8 +259,12 @@ impl Registry {
             .or_insert_with(|| {
                 self.listeners_numbered += 1;
                 let metrics = self.metrics.listener(&listener.name);
-                let state =
-                    ListenerState { metrics, open: OwnLines::default(), addresses: OwnLines::default() };
+                let state = ListenerState {
+                    metrics,
+                    open: OwnLines::default(),
+                    addresses: OwnLines::default(),
+                    handshakes: OwnLines::default(),
+                };
                 (ListenerId(self.listeners_numbered), Arc::new(state))
             })
             .clone();

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use pointsman_config::Protocol;
+use pointsman_http::{Answer, Version, begins_request};
 use pointsman_net::{Elapsed, Tcp, spawn};
 use pointsman_rules::{Cause, Effect, Outcome, Stickiness, Terminal};
 use pointsman_telemetry::{Event, HandshakeFailure, Refusal};
@@ -22,6 +23,7 @@ use crate::failed_handshake::Shaking;
 use crate::fault::Fault;
 use crate::memory::is_out_of_memory;
 use crate::pick::{Fork, Route};
+use crate::plain_request;
 use crate::session::{After, Session};
 use crate::session_learning::Listening;
 use crate::shard::{Scratch, Shard};
@@ -42,6 +44,8 @@ pub(crate) fn begin_through(shard: &Rc<Shard>, protocol: Protocol, incoming: Inc
 /// Why there is no hello.
 enum NoHello {
     Fault(HelloFault),
+    /// It begins with a plain HTTP request.
+    PlainRequest,
     /// The connection ended before it was whole.
     Closed,
     /// It did not come in time.
@@ -204,10 +208,22 @@ impl Session<Tcp> {
     }
 
     async fn alert(&mut self, record: [u8; 7]) -> After {
-        match self.send(&record).await {
+        self.after_sending(&record).await
+    }
+
+    async fn after_sending(&mut self, bytes: &[u8]) -> After {
+        match self.send(bytes).await {
             Ok(()) => After::Close,
             Err(_) => After::Leave,
         }
+    }
+
+    async fn answer_plain_request(&mut self) -> After {
+        let (lines, body) = (&*self.shard.text_lines(), plain_request::SENTENCE.as_bytes());
+        let mut answer = Vec::with_capacity(256);
+        let (status, version) = (plain_request::STATUS, Version::Http11);
+        Answer { status, lines, body, closes: true, version, to_head: false }.write(&mut answer);
+        self.after_sending(&answer).await
     }
 
     /// Reads the hello, and keeps its bytes for the server. Nothing where there is none, which has been told.
@@ -232,6 +248,12 @@ impl Session<Tcp> {
             NoHello::Fault(fault) => {
                 shaking.no_hello(shard, fault);
                 if self.alert(fault.alert()).await == After::Close {
+                    self.linger(None).await;
+                }
+            }
+            NoHello::PlainRequest => {
+                shaking.plain_request(shard);
+                if self.answer_plain_request().await == After::Close {
                     self.linger(None).await;
                 }
             }
@@ -267,6 +289,9 @@ impl Session<Tcp> {
                     return Ok(HelloFacts { sni, alpn, version });
                 }
                 Ok(None) => needed = hello_bytes_needed(&received),
+                Err(HelloFault::NotTls) if begins_request(&received) == Some(true) => {
+                    return Err(NoHello::PlainRequest);
+                }
                 Err(fault) => return Err(NoHello::Fault(fault)),
             }
         }

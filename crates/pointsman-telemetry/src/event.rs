@@ -128,6 +128,8 @@ pub enum HandshakeFailure {
     NoSharedProtocol,
     /// No certificate of the client where one must be, or one that does not verify.
     ClientCertificate,
+    /// The client showed a certificate of X.509 version 1 or 2.
+    ClientCertificateVersion,
     /// The client refused the listener's certificate.
     ServerCertificate,
     /// The client broke it off with another alert.
@@ -161,6 +163,8 @@ pub enum Refusal {
     Connections,
     /// More connections from its address than `connections_per_address_max` (429).
     ConnectionsPerAddress,
+    /// More TLS handshakes from its address than `handshakes_per_address_per_second_max`.
+    HandshakesPerAddress,
     /// No descriptors left, nor the system's memory, for its connection or for one to a server (503).
     Descriptors,
     /// No memory left of `buffer_bytes_max`, for its connection, handshake or request (503).
@@ -402,13 +406,14 @@ impl<'a> Exchange<'a> {
 }
 
 impl HandshakeFailure {
-    pub(crate) const ALL: [(HandshakeFailure, &'static str); 12] = [
+    pub(crate) const ALL: [(HandshakeFailure, &'static str); 13] = [
         (HandshakeFailure::NotTls, "not_tls"),
         (HandshakeFailure::Malformed, "malformed"),
         (HandshakeFailure::NoSharedVersion, "no_shared_version"),
         (HandshakeFailure::NoSharedCipher, "no_shared_cipher"),
         (HandshakeFailure::NoSharedProtocol, "no_shared_protocol"),
         (HandshakeFailure::ClientCertificate, "client_certificate"),
+        (HandshakeFailure::ClientCertificateVersion, "client_certificate_version"),
         (HandshakeFailure::ServerCertificate, "server_certificate"),
         (HandshakeFailure::Alert, "alert"),
         (HandshakeFailure::Closed, "closed"),
@@ -425,7 +430,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 27] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 28] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -434,6 +439,7 @@ impl Refusal {
         (Refusal::BodyBytes, "body_bytes"),
         (Refusal::Connections, "connections"),
         (Refusal::ConnectionsPerAddress, "connections_per_address"),
+        (Refusal::HandshakesPerAddress, "handshakes_per_address"),
         (Refusal::Descriptors, "descriptors"),
         (Refusal::Memory, "memory"),
         (Refusal::ProxyHeader, "proxy_header"),

@@ -213,10 +213,11 @@ fn certificates_instead_of_tokens(threads: usize) {
     assert!(tried.is_err(), "{tried:?}");
     let answer = ask_over(secured.identified(&strict), "GET", "/health", "Host: localhost\r\n");
     assert_eq!(answer.status(), 200);
-    // Who speaks no TLS is not answered.
+    // A client that forgot TLS reads that.
     let mut plain = Client::plain(switch.admin());
     plain.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    assert!(plain.try_response().is_err());
+    let detail = problem(&plain.response(), 400);
+    assert_eq!(detail["detail"], "a plain HTTP request was sent to a TLS port: use https");
 }
 
 /// Another certificate, and other authorities of clients, hold from the reload on; the certificate is listed, and can be

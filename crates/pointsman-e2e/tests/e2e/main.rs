@@ -117,6 +117,7 @@ mod tls_failures;
 mod tls_fields;
 mod tls_passthrough;
 mod tls_passthrough_sessions;
+mod tls_settings;
 mod top;
 mod traces;
 mod tunnels;

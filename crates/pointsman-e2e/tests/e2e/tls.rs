@@ -190,14 +190,23 @@ fn resumption_over_a_reload(threads: usize) {
     assert_eq!(client.get("/").status(), 200);
 }
 
-/// Somebody forgot the `s` of `https`: an end without a server seeing anything, and nothing breaks.
+/// A client that forgot the `s` of `https` reads what is wrong, and no server sees anything.
 fn plain_http_on_a_tls_port(threads: usize) {
     let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
     let switch = shop(threads, &authority, "", &origin);
-    let mut plain = Client::plain(switch.address("shop"));
-    plain.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
-    // An alert, or a hint in plain text, or nothing: but an end.
-    plain.everything();
+    for start in [&b"GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"[..], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut plain = Client::plain(switch.address("shop"));
+        // Byte by byte up to where it can be told.
+        for byte in &start[..6] {
+            plain.send([*byte]);
+        }
+        plain.send(&start[6..]);
+        let answer = plain.response();
+        assert_eq!((answer.status(), answer.text().contains("TLS port")), (400, true), "{answer:?}");
+        assert!(plain.closes());
+    }
+    let entry = switch.log_entry("a refusal", |entry| entry["status"] == 400);
+    assert_eq!(entry["error"], "TLS handshake: not_tls: a plain HTTP request", "{entry}");
     assert_eq!(origin.connections(), 0);
     let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
     assert_eq!(client.expect("a handshake").get("/").status(), 200);

@@ -34,7 +34,8 @@ fn check(switch: &Switch, reason: &str, fail: impl FnOnce()) {
     let entry = switch
         .log_entry(reason, |entry| entry["error"].as_str().is_some_and(|error| error.starts_with(&start)));
     assert_eq!((&entry["listener"], &entry["client_ip"]), (&"shop".into(), &"127.0.0.1".into()), "{entry}");
-    assert!(entry["total_us"].is_u64() && entry.get("status").is_none(), "{entry}");
+    let is_answered = entry["error"].as_str().is_some_and(|error| error.ends_with("a plain HTTP request"));
+    assert!(entry["total_us"].is_u64() && entry.get("status").is_some() == is_answered, "{entry}");
 }
 
 fn says(switch: &Switch, bytes: &[u8]) {
@@ -57,6 +58,7 @@ fn reasons_of_a_failure(threads: usize) {
     check(&new, "no_shared_protocol", || fails(&new, TlsClient::new(&authority).alpn(&["h3"])));
     check(&new, "server_certificate", || fails(&new, TlsClient::new(&Authority::new("other CA"))));
     check(&new, "not_tls", || says(&new, b"GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+    check(&new, "not_tls", || says(&new, b"SSH-2.0-client\r\n"));
     check(&new, "malformed", || says(&new, BROKEN));
     let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
     let old = setup.limits("handshake_ms_max = 200").pool("standard", &[&origin]).start();

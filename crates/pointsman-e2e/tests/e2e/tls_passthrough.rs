@@ -166,7 +166,7 @@ fn broken_hellos(threads: usize) {
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let behind = [&records(&good, 16_384)[..3], &[0, 0][..]].concat();
     let rows = [
-        ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "not_tls", 10),
+        ("SSH", b"SSH-2.0-client\r\n".to_vec(), "not_tls", 10),
         ("a byte", b"x".to_vec(), "not_tls", 10),
         ("SSLv2", b"\x80\x2e\x01\x03\x01\x00\x15\x00\x00\x00\x10".to_vec(), "not_tls", 10),
         ("data", edited(0, 23), "not_tls", 10),
@@ -192,6 +192,11 @@ fn broken_hellos(threads: usize) {
         let line = switch.output().all().pop().expect("a line");
         assert!(line.contains(&start), "{what}: {line}");
     }
+    let mut plain = switch.client();
+    plain.send("GET / HTTP/1.1\r\nHost: one.example\r\n\r\n");
+    let answer = plain.response();
+    assert_eq!((answer.status(), answer.text().contains("TLS port")), (400, true), "{answer:?}");
+    assert!(plain.closes());
     assert_eq!(server.connections(), 0);
 }
 

@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod body;
+mod certificate_metrics;
 mod certificates;
 mod changes;
 mod dry_run;
@@ -24,6 +25,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use pointsman_admin::{Audit, Call, Page, Pages, Request};
 use pointsman_config::{Admin, Colour, Loaded, Plan, Problems};
@@ -171,6 +173,7 @@ impl SwitchPages {
             text.push_str(&format!("{name}{{pool=\"{pool}\"}} {requests}\n"));
         }
         dry_run::metrics(&switch, &mut text);
+        switch.with_plan(|plan| certificate_metrics::render(plan, SystemTime::now(), &mut text));
         Page::metrics(text)
     }
 
