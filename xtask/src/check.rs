@@ -4,8 +4,11 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use lexopt::Arg;
+
 use crate::conformance;
 use crate::console;
+use crate::differential;
 use crate::failure::{Because, Failure, Result};
 use crate::interop;
 use crate::packages::{self, Tool};
@@ -26,8 +29,29 @@ const TOOLS: &[Tool] = &[
     Tool { program: "strip", package: "binutils" },
 ];
 
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Each,
+    /// With what takes too long for each check.
+    Nightly,
+}
+
+impl Extent {
+    pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
+        let mut extent = Self::Each;
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Arg::Long("nightly") => extent = Self::Nightly,
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        Ok(extent)
+    }
+}
+
 /// Runs every step even when an earlier one failed, so that one run shows all there is to mend.
-pub(crate) fn run(project: &Project) -> Result<()> {
+pub(crate) fn run(project: &Project, extent: Extent) -> Result<()> {
     let mut report = Report { started: Instant::now(), failures: Vec::new() };
     report.step("programs that tests call", || packages::ensure(TOOLS));
     report.step("clients and servers of others", || interop::ensure(project));
@@ -48,6 +72,11 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     if pointsman_e2e::SPEAKS_HTTP2 {
         report.step("cargo xtask conformance --short", || {
             conformance::run(project, &conformance::Options::of_check())
+        });
+    }
+    if extent == Extent::Nightly {
+        report.step("cargo xtask differential", || {
+            differential::run(project, &differential::Options::of_check())
         });
     }
     let mut tally = Tally::default();
@@ -174,6 +203,14 @@ fn count(command: &mut Command) -> Result<Tally> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nightly_runs_more() {
+        let read = |words: &[&str]| Extent::read(lexopt::Parser::from_args(words)).ok();
+        assert_eq!(read(&[]), Some(Extent::Each));
+        assert_eq!(read(&["--nightly"]), Some(Extent::Nightly));
+        assert_eq!(read(&["--weekly"]), None);
+    }
 
     #[test]
     fn results_are_summed() {

@@ -24,9 +24,9 @@ const COMMANDS: &[Command] = &[
         more: "The first build takes some minutes. The switch is then target/release/pointsman.",
     },
     Command {
-        usage: "check",
+        usage: "check [--nightly]",
         what: "everything that must be green, tests last",
-        arguments: &[],
+        arguments: &[("--nightly", "also what takes too long for each check: a short differential run")],
         more: "Format, clippy, the fuzz targets' types, tidy, documentation, build, all tests. It goes on behind a\n\
                step that failed, and ends with `N passed, N failed`.",
     },
@@ -76,6 +76,19 @@ const COMMANDS: &[Command] = &[
             ("TARGET", "one of fuzz/fuzz_targets; without it: all of them"),
         ],
         more: "It needs cargo-fuzz and a nightly toolchain.",
+    },
+    Command {
+        usage: "differential [--mutants N] [--seed N] [--replay FILE]… [--release] [--no-build] [ORIGIN…]",
+        what: "mutated requests through refusing rules to servers of others, which say what they read",
+        arguments: &[
+            ("--mutants N", "how many requests, from 1; without it 100000"),
+            ("--seed N", "where the choices start; without it 1"),
+            ("--replay FILE", "send the request of a vector again, and nothing else"),
+            ("--release", "take the release binary in place of the debug one"),
+            ("--no-build", "take the debug binary that is there"),
+            ("ORIGIN", "go, nginx, node, python, flask or php; without it: all of them"),
+        ],
+        more: "CONTRIBUTING.md says what counts as a failure. Vectors of failures are left in target/differential.",
     },
     Command {
         usage: "soak [--minutes N] [--no-build]",

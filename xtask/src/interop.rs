@@ -26,7 +26,8 @@ pub(crate) fn ensure(project: &Project) -> Result<()> {
     node(&sources, &folder.join("node"))
 }
 
-fn python(wanted: &Path, folder: &Path) -> Result<()> {
+/// What a `requirements.txt` names, into an environment of its own.
+pub(crate) fn python(wanted: &Path, folder: &Path) -> Result<()> {
     let is_made = |file: &str| folder.join(file).is_file();
     if !is_made("bin/pip") {
         // Debian keeps it apart from python3, which cannot be seen by a program's name.

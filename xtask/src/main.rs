@@ -1,11 +1,12 @@
-//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `storm`, `fuzz`, `soak`,
-//! `bench-peers`, `generators`, `saturation`, `conformance`, `console`, `screenshots` and `package`.
+//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `storm`, `fuzz`,
+//! `differential`, `soak`, `bench-peers`, `generators`, `saturation`, `conformance`, `console`, `screenshots` and `package`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
 mod conformance;
 mod console;
 mod crowd;
+mod differential;
 mod endure;
 mod failure;
 mod fuzz;
@@ -62,7 +63,7 @@ fn run() -> Result<()> {
     match command.to_str() {
         Some("help") => nothing_more(arguments).map(|()| print!("{}", help::overview())),
         Some("demo") => demo(&project, arguments.raw_args()?.collect()),
-        Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
+        Some("check") => check::run(&project, check::Extent::read(arguments)?),
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
         Some("endure") => endure::run(&project, Group::Endure, arguments),
         Some("storm") => endure::run(&project, Group::Storm, arguments),
@@ -74,6 +75,7 @@ fn run() -> Result<()> {
         Some("console") => console::run(&project, console::Then::read(arguments)?),
         Some("screenshots") => screenshots(&project, console::Then::read(arguments)?),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),
+        Some("differential") => differential::run(&project, &differential::Options::read(arguments)?),
         Some("soak") => soak::run(&project, &soak::Options::read(arguments)?),
         // What bench-peers starts as processes of their own: servers, clients, and work that is in the way.
         Some("origin") => nothing_more(arguments).and_then(|()| origin::run()),
