@@ -22,6 +22,6 @@ pub use logic::{
 pub use space::is_server_name;
 pub use witness::{
     Agreed, AgreedTls, ClientCertificates, Ends, ExplainOptions, Handshakes, Hosts, HttpVersion, NeverAgreed,
-    OddFields, Odds, Padding, Proxy, ProxyHeader, Setting, WRITTEN_BODY_BYTES_MAX, Witness, is_fingerprint,
-    server_name, usual_client, usual_method,
+    OddFields, Odds, Padding, Proxy, ProxyHeader, Setting, WRITTEN_BODY_BYTES_MAX, Witness, is_certificate,
+    is_fingerprint, server_name, usual_client, usual_method,
 };

@@ -30,7 +30,7 @@ use pointsman_rules::{Cause, Decision, Field, Program, Truths};
 use pointsman_view::{BodyPaths, Connection, RequestView};
 
 pub(crate) use self::arrivals::Arrival;
-pub use self::connection::{is_fingerprint, server_name, usual_client};
+pub use self::connection::{is_certificate, is_fingerprint, server_name, usual_client};
 pub use self::draft::usual_method;
 pub use self::ends::Ends;
 pub use self::handshake::{Agreed, AgreedTls, ClientCertificates, Handshakes, HttpVersion};

@@ -68,7 +68,8 @@ pub enum HeaderKind {
     XForwardedProto,
     /// X-Forwarded-Host
     XForwardedHost,
-    /// X-Forwarded-Port, X-Forwarded-Prefix and whatever else begins so; X-Real-IP.
+    /// X-Forwarded-Port, X-Forwarded-Prefix and whatever else begins so; X-Real-IP; Client-Cert and other fields in which
+    /// a proxy says what certificate a client has shown.
     OtherForwarded,
     /// Max-Forwards
     MaxForwards,
@@ -116,6 +117,7 @@ impl HeaderKind {
             17 if is(name, b"x-forwarded-proto") => HeaderKind::XForwardedProto,
             19 if is(name, b"proxy-authorization") => HeaderKind::HopByHop,
             13.. if !is_odd && is(&name[..12], b"x-forwarded-") => HeaderKind::OtherForwarded,
+            7.. if !is_odd && is_about_client_certificate(name) => HeaderKind::OtherForwarded,
             _ if !is_odd => HeaderKind::Plain,
             14 if odd_name::reads_like(name, b"content-length") => HeaderKind::Lookalike,
             17 if odd_name::reads_like(name, b"transfer-encoding") => HeaderKind::Lookalike,
@@ -145,6 +147,22 @@ impl HeaderKind {
     pub(crate) fn ends_at_hop(self) -> bool {
         matches!(self, HeaderKind::HopByHop | HeaderKind::Connection | HeaderKind::Upgrade)
     }
+}
+
+/// Whether a proxy says by a field of this name whom a certificate names: those of RFC 9440, and what nginx, Apache, IIS and
+/// cloud balancers are commonly set to write.
+fn is_about_client_certificate(name: &[u8]) -> bool {
+    let starts = |start: &[u8]| name.len() >= start.len() && is(&name[..start.len()], start);
+    match name[0] | 0x20 {
+        b'c' => is_one_of(name, &[b"client-cert", b"client-cert-chain"]),
+        b's' => starts(b"ssl-client-"),
+        b'x' => starts(b"x-ssl-") || starts(b"x-client-cert") || is_one_of(name, &[b"x-arr-clientcert"]),
+        _ => false,
+    }
+}
+
+fn is_one_of(name: &[u8], known: &[&[u8]]) -> bool {
+    known.iter().any(|known| known.len() == name.len() && is(name, known))
 }
 
 /// Whether a token is `known`, which is as long and made of small letters, digits and `-`: of all that a token
@@ -220,6 +238,36 @@ mod tests {
                 assert_eq!(HeaderKind::of(&capital, false), kind);
             }
             assert_ne!(kind, HeaderKind::Plain);
+        }
+    }
+
+    #[test]
+    fn fields_about_client_certificates_are_of_proxies() {
+        for name in [
+            "Client-Cert",
+            "client-cert-chain",
+            "X-Forwarded-Client-Cert",
+            "X-Forwarded-Tls-Client-Cert",
+            "X-SSL-Client-CN",
+            "x-ssl-cert",
+            "SSL-Client-Verify",
+            "ssl-client-cert",
+            "X-Client-Cert",
+            "X-Client-Certificate",
+            "X-ARR-ClientCert",
+        ] {
+            assert_eq!(HeaderKind::of_name(name.as_bytes()), HeaderKind::OtherForwarded, "{name}");
+        }
+        for name in [
+            "Client-Certs",
+            "client-id",
+            "X-SSL",
+            "ssl-client",
+            "x-client-id",
+            "SSL-Session",
+            "Sec-Fetch-Site",
+        ] {
+            assert_eq!(HeaderKind::of_name(name.as_bytes()), HeaderKind::Plain, "{name}");
         }
     }
 }

@@ -302,6 +302,7 @@ fn facts(stream: &TlsStream) -> TlsFacts {
             subject: client.subject.clone(),
             sans: client.sans.clone(),
             fingerprint: client.fingerprint.clone(),
+            certificate: client.certificate.clone(),
         }),
         session: facts.session,
     }

@@ -38,6 +38,8 @@ pub enum Field {
     TlsClientSan,
     /// `tls.client.fingerprint`: SHA-256 of the certificate in lower-case hex.
     TlsClientFingerprint,
+    /// `tls.client.certificate`: the certificate in base64 of its DER.
+    TlsClientCertificate,
     /// `method`: as sent; case matters.
     Method,
     /// `scheme`: `http` or `https`.

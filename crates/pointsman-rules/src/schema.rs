@@ -103,6 +103,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         Key::None,
         "The SHA-256 of the client's certificate, 64 digits in lower-case hex.",
     ),
+    head(
+        "tls.client.certificate",
+        Key::None,
+        "The client's certificate in base64 of its DER: between colons the value of `Client-Cert` (RFC 9440).",
+    ),
     head("method", Key::None, "The method as the client sent it, in capitals as a rule."),
     head("scheme", Key::None, "`https` on a listener with TLS, otherwise `http`."),
     head("host", Key::None, "The host that is asked for, without a port, in lower case."),
@@ -212,6 +217,7 @@ pub(crate) fn plain(name: &str) -> Option<Field> {
         "tls.client.subject" => Field::TlsClientSubject,
         "tls.client.san" => Field::TlsClientSan,
         "tls.client.fingerprint" => Field::TlsClientFingerprint,
+        "tls.client.certificate" => Field::TlsClientCertificate,
         "method" => Field::Method,
         "scheme" => Field::Scheme,
         "host" => Field::Host,
@@ -273,6 +279,7 @@ impl Field {
                 | Field::TlsClientSubject
                 | Field::TlsClientSan
                 | Field::TlsClientFingerprint
+                | Field::TlsClientCertificate
         )
     }
 
@@ -343,6 +350,7 @@ impl fmt::Display for Field {
             Field::TlsClientSubject => "tls.client.subject",
             Field::TlsClientSan => "tls.client.san",
             Field::TlsClientFingerprint => "tls.client.fingerprint",
+            Field::TlsClientCertificate => "tls.client.certificate",
             Field::Method => "method",
             Field::Scheme => "scheme",
             Field::Host => "host",

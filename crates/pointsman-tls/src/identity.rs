@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use aws_lc_rs::digest;
+use base64::prelude::{BASE64_STANDARD, Engine};
 use rustls::pki_types::CertificateDer;
 use x509_parser::asn1_rs::{Any, Tag, ToDer};
 use x509_parser::extensions::GeneralName;
@@ -22,6 +23,8 @@ pub struct ClientIdentity {
     pub sans: Vec<String>,
     /// SHA-256 of the certificate's DER form, in lower-case hex.
     pub fingerprint: String,
+    /// The certificate in base64 of its DER.
+    pub certificate: String,
 }
 
 impl ClientIdentity {
@@ -38,7 +41,12 @@ impl ClientIdentity {
             .flat_map(|extension| &extension.value.general_names)
             .filter_map(alternative_name)
             .collect();
-        Some(ClientIdentity { subject: rfc4514(certificate.subject()), sans, fingerprint: fingerprint(der) })
+        Some(ClientIdentity {
+            subject: rfc4514(certificate.subject()),
+            sans,
+            fingerprint: fingerprint(der),
+            certificate: BASE64_STANDARD.encode(der),
+        })
     }
 }
 

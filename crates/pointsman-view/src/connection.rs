@@ -85,4 +85,6 @@ pub struct TlsClient {
     pub sans: Vec<String>,
     /// SHA-256 of the certificate in lower-case hex.
     pub fingerprint: String,
+    /// The certificate in base64 of its DER.
+    pub certificate: String,
 }

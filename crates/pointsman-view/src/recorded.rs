@@ -74,7 +74,8 @@ impl Known<'_> {
             | Field::TlsResumed
             | Field::TlsClientSubject
             | Field::TlsClientSan
-            | Field::TlsClientFingerprint => self.handshake,
+            | Field::TlsClientFingerprint
+            | Field::TlsClientCertificate => self.handshake,
             Field::Method | Field::Path => self.request,
             Field::Host => self.host,
             Field::Url => self.target,

@@ -133,6 +133,7 @@ impl<'a> RequestView<'a> {
                 texts(client.into_iter().flat_map(|client| &client.sans).map(|name| name.as_bytes()), see)
             }
             Field::TlsClientFingerprint => texts(client.map(|client| client.fingerprint.as_bytes()), see),
+            Field::TlsClientCertificate => texts(client.map(|client| client.certificate.as_bytes()), see),
             Field::Method => see(Value::Text(self.head.method_name(self.buffer))),
             Field::Host => self.each_host(see),
             Field::Url => see(Value::Text(self.head.target(self.buffer))),

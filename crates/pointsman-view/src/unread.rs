@@ -74,6 +74,7 @@ impl ConnectionView<'_> {
             | Field::TlsClientSubject
             | Field::TlsClientSan
             | Field::TlsClientFingerprint
+            | Field::TlsClientCertificate
             | Field::Method
             | Field::Host
             | Field::Url

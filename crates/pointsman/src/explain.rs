@@ -62,7 +62,7 @@ pointsman explain RULES [OPTION...]     a connection of a listener that reads no
     --alpn NAME            the protocol that was agreed on, '' for none; what the version of the request says. Without a
                            request one that its ClientHello offers; may be given several times
     --resumed              an earlier TLS session goes on
-    --client-subject NAME, --client-san NAME, --client-fingerprint HEX
+    --client-subject NAME, --client-san NAME, --client-fingerprint HEX, --client-certificate BASE64
                            the certificate that the client shows; `CN=client`, no further names (there may be several) and
                            zeros where one of them is given, or the listener lets nobody in without one
     --trusted-proxy NET    a network of proxies to believe, or `unix:`; may be given several times

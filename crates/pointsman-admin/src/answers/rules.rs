@@ -134,7 +134,7 @@ const PARAMETER: Shape = Word(&[
 ]);
 
 /// What is asked of rules: the options of `pointsman explain`, and before them the rules.
-static ASKED: [(&str, Shape); 18] = [
+static ASKED: [(&str, Shape); 19] = [
     ("rules", Text),
     ("request", OrNull(&Text)),
     ("request_base64", OrNull(&Text)),
@@ -151,6 +151,7 @@ static ASKED: [(&str, Shape); 18] = [
     ("client_subject", OrNull(&Text)),
     ("client_san", OrNull(&TEXTS)),
     ("client_fingerprint", OrNull(&Text)),
+    ("client_certificate", OrNull(&Text)),
     ("trusted_proxy", OrNull(&TEXTS)),
     ("miss", OrNull(&Text)),
 ];

@@ -170,6 +170,7 @@ fn name(field: &Field) -> &'static str {
         Field::TlsSni => "tls.sni",
         Field::TlsClientSubject => "tls.client.subject",
         Field::TlsClientFingerprint => "tls.client.fingerprint",
+        Field::TlsClientCertificate => "tls.client.certificate",
         Field::TlsClientSan => "tls.client.san",
         other => panic!("{other:?} is not asked"),
     }

@@ -69,6 +69,7 @@ const PATH: &str = r#"(?x: \* | (?: / (?:
 const QUERY: &str = r#"[!"$-~]*"#;
 const VISIBLE: &str = r"[!-~]+";
 const FINGERPRINT: &str = r"[0-9a-f]{64}";
+const BASE64: &str = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)";
 /// No control but tab, and no blanks at the ends (RFC 9110 section 5.5).
 const HEADER: &str = r"(?:[!-~\x80-\xFF](?:[\t -~\x80-\xFF]*[!-~\x80-\xFF])?)?";
 const COOKIE: &str = r"(?:[!-:<-~\x80-\xFF](?:[\t -:<-~\x80-\xFF]*[!-:<-~\x80-\xFF])?)?";
@@ -118,6 +119,7 @@ impl Domain {
             Field::TlsClientSubject => Domain::one(text(UTF8, &["CN=client"]), Usual),
             Field::TlsClientSan => Domain::many(text(UTF8, &["client.example"])),
             Field::TlsClientFingerprint => Domain::one(text(FINGERPRINT, &[]), Usual),
+            Field::TlsClientCertificate => Domain::one(text(BASE64, &["MAA="]), Usual),
             Field::Payload(payload) => {
                 let is_size = payload.place == Place::Size;
                 // One without a byte is no body.

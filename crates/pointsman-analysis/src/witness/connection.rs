@@ -50,17 +50,25 @@ fn client(sought: &Sought<'_>) -> Option<TlsClient> {
         |field| sought.of(field).unwrap_or_default().iter().map(|value| Some(utf8(text(value)?)?.to_owned()));
     let usual = usual_client();
     let fingerprint = texts(&Field::TlsClientFingerprint).next().unwrap_or(Some(usual.fingerprint));
+    let certificate = texts(&Field::TlsClientCertificate).next().unwrap_or(Some(usual.certificate));
     Some(TlsClient {
         subject: texts(&Field::TlsClientSubject).next().unwrap_or(Some(usual.subject))?,
         sans: texts(&Field::TlsClientSan).collect::<Option<_>>()?,
         fingerprint: fingerprint.filter(|text| is_fingerprint(text))?,
+        certificate: certificate.filter(|text| is_certificate(text))?,
     })
 }
 
 /// The holder of a certificate of which nothing is said, as `explain` has it.
 #[must_use]
 pub fn usual_client() -> TlsClient {
-    TlsClient { subject: "CN=client".to_owned(), sans: Vec::new(), fingerprint: "0".repeat(64) }
+    TlsClient {
+        subject: "CN=client".to_owned(),
+        sans: Vec::new(),
+        fingerprint: "0".repeat(64),
+        // An empty sequence of ASN.1.
+        certificate: "MAA=".to_owned(),
+    }
 }
 
 fn utf8(text: &[u8]) -> Option<&str> {
@@ -79,4 +87,15 @@ pub fn server_name(authority: &[u8]) -> Option<String> {
 #[must_use]
 pub fn is_fingerprint(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether a request can have it as `tls.client.certificate`: base64 of some bytes.
+#[must_use]
+pub fn is_certificate(text: &str) -> bool {
+    let digits = text.trim_end_matches('=');
+    let padding = text.len() - digits.len();
+    text.len().is_multiple_of(4)
+        && !digits.is_empty()
+        && padding <= 2
+        && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte))
 }

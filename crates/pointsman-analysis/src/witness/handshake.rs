@@ -5,7 +5,7 @@ use pointsman_rules::{Field, OwnedValue};
 use pointsman_view::{TlsClient, TlsFacts};
 
 use super::Setting;
-use super::connection::is_fingerprint;
+use super::connection::{is_certificate, is_fingerprint};
 use super::odds::{NeverAgreed, Odds, Told, first_at_odds};
 use super::sought::{Sought, text};
 use crate::space::is_server_name;
@@ -285,6 +285,7 @@ fn can_be(field: &Field, value: &OwnedValue) -> bool {
     match field {
         Field::TlsSni => is_text(is_server_name),
         Field::TlsClientFingerprint => is_text(is_fingerprint),
+        Field::TlsClientCertificate => is_text(is_certificate),
         _ => true,
     }
 }

@@ -84,7 +84,9 @@ impl Witness {
         }
         if let Some(client) = &tls.client {
             let (usual, is_usual) = (usual_client(), usual.is_some_and(|usual| usual.has_client));
-            let says_more = client.fingerprint != usual.fingerprint || !client.sans.is_empty();
+            let says_more = client.fingerprint != usual.fingerprint
+                || client.certificate != usual.certificate
+                || !client.sans.is_empty();
             let is_said = client.subject == usual.subject && (is_usual || says_more);
             options.add_unless(is_said, "--client-subject", &client.subject);
             for name in &client.sans {
@@ -94,6 +96,11 @@ impl Witness {
                 client.fingerprint == usual.fingerprint,
                 "--client-fingerprint",
                 &client.fingerprint,
+            );
+            options.add_unless(
+                client.certificate == usual.certificate,
+                "--client-certificate",
+                &client.certificate,
             );
         }
     }

@@ -1,5 +1,6 @@
 //! Rules over the fields of a TLS connection.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use pointsman_e2e::{Authority, Client, Origin, Setup, TlsClient, installed, sha256_hex, tool};
 
 pointsman_e2e::for_threads!(of_the_session, of_the_client, names_with_a_dot, on_plain_connections);
@@ -77,6 +78,8 @@ fn of_the_client(threads: usize) {
         r#"if (tls.client.subject == "CN=known") {{ setHeader("x-subject", "R1"); }}
         if (tls.client.san == "two.example" && count(tls.client.san) == 2) {{ setHeader("x-san", "R2"); }}
         if (tls.client.fingerprint == "{fingerprint}") {{ setHeader("x-fingerprint", "R3"); }}
+        if (tls.client.certificate exists) {{ setHeader("client-cert", ":${{tls.client.certificate}}:"); }}
+        if (header["client-cert"] exists || header["x-ssl-client-cn"] exists) {{ reject(403, "forged"); }}
         if (tls.client.san endsWith ".example" && first(tls.client.san) == "one.example") {{ tag(both); }}
         if (!(tls.client.subject exists)) {{ reject(403, "who are you"); }}"#
     );
@@ -86,8 +89,13 @@ fn of_the_client(threads: usize) {
     let mut client = switch
         .tls_client(&TlsClient::identified(&authority, &known), "shop.example")
         .expect("a good certificate");
-    assert_eq!(client.get("/known").status(), 200);
+    let forged = "Client-Cert: :MAA=:\r\nX-SSL-Client-CN: root\r\nSSL-Client-Verify: SUCCESS";
+    client.send(format!("GET /known HTTP/1.1\r\nHost: shop.example\r\n{forged}\r\n\r\n"));
+    assert_eq!(client.response().status(), 200);
     let head = origin.last().head;
+    let certificate = BASE64_STANDARD.encode(&known.der);
+    assert_eq!(head.field("client-cert"), Some(&*format!(":{certificate}:")));
+    assert!(head.field("x-ssl-client-cn").or(head.field("ssl-client-verify")).is_none(), "{head:?}");
     assert_eq!(head.field("x-subject"), Some("R1"));
     assert_eq!(head.field("x-san"), Some("R2"));
     assert_eq!(head.field("x-fingerprint"), Some("R3"));

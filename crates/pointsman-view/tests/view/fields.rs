@@ -52,6 +52,7 @@ fn a_plain_request() {
             (Field::TlsClientSubject, &[]),
             (Field::TlsClientSan, &[]),
             (Field::TlsClientFingerprint, &[]),
+            (Field::TlsClientCertificate, &[]),
         ],
     );
 }
@@ -69,6 +70,7 @@ fn a_tls_request() {
             subject: "CN=shop,O=Example".to_owned(),
             sans: vec!["a.example".to_owned(), "192.0.2.9".to_owned()],
             fingerprint: "00ff".to_owned(),
+            certificate: "MAA=".to_owned(),
         }),
         session: None,
     }));
@@ -91,6 +93,7 @@ fn a_tls_request() {
             (Field::TlsClientSubject, &["CN=shop,O=Example"]),
             (Field::TlsClientSan, &["a.example", "192.0.2.9"]),
             (Field::TlsClientFingerprint, &["00ff"]),
+            (Field::TlsClientCertificate, &["MAA="]),
         ],
     );
 }

@@ -129,7 +129,7 @@ impl AskedRequest {
             object["cipher"] = json!(tls.cipher);
             object["alpn"] = json!(tls.alpn.as_deref().map(String::from_utf8_lossy));
             object["resumed"] = json!(tls.resumed);
-            if let Some(TlsClient { subject, sans, fingerprint }) = &tls.client {
+            if let Some(TlsClient { subject, sans, fingerprint, .. }) = &tls.client {
                 object["certificate"] =
                     json!({ "subject": subject, "san": sans, "fingerprint": fingerprint });
             }

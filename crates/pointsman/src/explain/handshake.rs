@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use lexopt::{Parser, ValueExt};
-use pointsman_analysis::{HttpVersion, NeverAgreed, Setting, is_fingerprint, is_server_name, usual_client};
+use pointsman_analysis::{
+    HttpVersion, NeverAgreed, Setting, is_certificate, is_fingerprint, is_server_name, usual_client,
+};
 use pointsman_http::Version;
 use pointsman_rules::{Field, OwnedValue};
 use pointsman_tls::{HELLO_PROTOCOLS_BYTES_MAX, HELLO_PROTOCOLS_MAX, is_dns_name, without_last_dot};
@@ -25,6 +27,7 @@ pub(super) struct Handshake {
     subject: Option<String>,
     sans: Vec<String>,
     fingerprint: Option<String>,
+    certificate: Option<String>,
 }
 
 /// Whether a word is the name of an option of these.
@@ -39,6 +42,7 @@ pub(super) fn is_option(name: &str) -> bool {
             | "client-subject"
             | "client-san"
             | "client-fingerprint"
+            | "client-certificate"
     )
 }
 
@@ -57,6 +61,9 @@ impl Handshake {
             "client-san" => self.sans.push(parser.value()?.string()?),
             "client-fingerprint" => {
                 self.fingerprint = Some(value::<Fingerprint>(parser, "--client-fingerprint", FINGERPRINT)?.0);
+            }
+            "client-certificate" => {
+                self.certificate = Some(value::<Certificate>(parser, "--client-certificate", CERTIFICATE)?.0);
             }
             _ => self.resumed = true,
         }
@@ -198,6 +205,7 @@ impl Handshake {
             ("--client-subject", self.subject.is_some()),
             ("--client-san", !self.sans.is_empty()),
             ("--client-fingerprint", self.fingerprint.is_some()),
+            ("--client-certificate", self.certificate.is_some()),
         ];
         said.into_iter().find(|(_, is_said)| *is_said).map(|(option, _)| option)
     }
@@ -209,6 +217,7 @@ impl Handshake {
             subject: self.subject.clone().unwrap_or(usual.subject),
             sans: self.sans.clone(),
             fingerprint: self.fingerprint.clone().unwrap_or(usual.fingerprint),
+            certificate: self.certificate.clone().unwrap_or(usual.certificate),
         }
     }
 }
@@ -257,6 +266,7 @@ fn named(setting: &Setting) -> String {
 
 const ALPN_NAME: &str = "a protocol such as `h2`, of 1 to 255 bytes";
 const FINGERPRINT: &str = "a SHA-256 of 64 digits in lower-case hex";
+const CERTIFICATE: &str = "a certificate in base64 of its DER";
 
 struct TlsVersion(&'static str);
 
@@ -293,5 +303,16 @@ impl FromStr for Fingerprint {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         is_fingerprint(text).then(|| Fingerprint(text.to_owned())).ok_or(())
+    }
+}
+
+/// As `tls.client.certificate` has it.
+struct Certificate(String);
+
+impl FromStr for Certificate {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        is_certificate(text).then(|| Certificate(text.to_owned())).ok_or(())
     }
 }

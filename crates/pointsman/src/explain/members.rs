@@ -17,6 +17,7 @@ const MEMBERS: &[(&str, Kind)] = &[
     ("client_subject", Kind::Text),
     ("client_san", Kind::Texts),
     ("client_fingerprint", Kind::Text),
+    ("client_certificate", Kind::Text),
     ("trusted_proxy", Kind::Texts),
     ("miss", Kind::Text),
 ];

@@ -35,6 +35,7 @@ pub(super) fn never(test: Said<'_>, said: &[Told], never: &NeverAgreed, setting:
         (Odds::Itself, Field::TlsClientFingerprint) => {
             Some("it is a SHA-256 of 64 digits in lower-case hex".to_owned())
         }
+        (Odds::Itself, Field::TlsClientCertificate) => Some("it is base64, with its padding".to_owned()),
         (Odds::Itself, Field::SrcPort | Field::DstPort) => Some("a port is from 1 to 65535".to_owned()),
         (_, Field::SrcIp) if setting.proxy_header == ProxyHeader::Required => {
             Some("the listener lets nobody in but its `trusted_proxies`".to_owned())

@@ -144,6 +144,7 @@ impl<'t> Said<'t> {
             subject: self.string(&Field::TlsClientSubject).unwrap_or(usual.subject),
             sans: sans.collect(),
             fingerprint: self.string(&Field::TlsClientFingerprint).unwrap_or(usual.fingerprint),
+            certificate: self.string(&Field::TlsClientCertificate).unwrap_or(usual.certificate),
         })
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct Seen<'p> {
 const LEFT_OUT_MAX: usize = 3;
 
 /// What there is of requests besides header lines.
-const WHOLE: [Field; 18] = [
+const WHOLE: [Field; 19] = [
     Field::Url,
     Field::Method,
     Field::Version,
@@ -43,6 +43,7 @@ const WHOLE: [Field; 18] = [
     Field::TlsClientSubject,
     Field::TlsClientSan,
     Field::TlsClientFingerprint,
+    Field::TlsClientCertificate,
     Field::SrcIp,
     Field::SrcPort,
     Field::DstIp,

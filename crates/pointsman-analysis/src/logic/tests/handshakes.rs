@@ -32,11 +32,12 @@ const TESTS: &[&str] = &[
     "tls.client.subject exists",
     r#"tls.client.subject == "CN=client""#,
     "tls.client.fingerprint exists",
+    "tls.client.certificate exists",
     "count(tls.client.san) > 0",
     r#"method == "GET""#,
 ];
 
-const FIELDS: [Field; 10] = [
+const FIELDS: [Field; 11] = [
     Field::Version,
     Field::Scheme,
     Field::Proto,
@@ -46,6 +47,7 @@ const FIELDS: [Field; 10] = [
     Field::TlsResumed,
     Field::TlsClientSubject,
     Field::TlsClientFingerprint,
+    Field::TlsClientCertificate,
     Field::TlsClientSan,
 ];
 

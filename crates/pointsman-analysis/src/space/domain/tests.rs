@@ -16,7 +16,7 @@ use proptest::strategy::ValueTree;
 use super::super::automata::Automata;
 use super::{Absence, Domain, Kind, Language};
 
-const FIELDS: [fn() -> Field; 29] = [
+const FIELDS: [fn() -> Field; 30] = [
     || Field::SrcIp,
     || Field::SrcPort,
     || Field::DstIp,
@@ -31,6 +31,7 @@ const FIELDS: [fn() -> Field; 29] = [
     || Field::TlsClientSubject,
     || Field::TlsClientSan,
     || Field::TlsClientFingerprint,
+    || Field::TlsClientCertificate,
     || Field::Method,
     || Field::Scheme,
     || Field::Host,
@@ -158,6 +159,7 @@ fn connections() -> [Connection; 2] {
         subject: "CN=someone,O=\u{e9}".to_owned(),
         sans: vec!["a.example".to_owned(), "b@c.example".to_owned()],
         fingerprint: "0123456789abcdef".repeat(4),
+        certificate: "MAMBAf8=".to_owned(),
     };
     let tls = TlsFacts {
         sni: Some("a.example".to_owned()),
