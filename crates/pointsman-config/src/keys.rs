@@ -383,9 +383,10 @@ static LISTENER: Table = Table {
         Key {
             name: "encoded_slash",
             kind: Kind::Word(&["keep", "refuse"]),
-            default: Default::Word("keep"),
+            default: Default::Words("by the rules"),
             doc: "`refuse` answers 400 to a path with `%2F` or `%5C` in it; `keep` leaves them encoded, and \
-                  they are no segment border.",
+                  they are no segment border. By default `refuse` for rules that [guard](rules.md#readings) and name \
+                  `path`, otherwise `keep`.",
         },
         Key {
             name: "misdirected",
@@ -406,8 +407,18 @@ static LISTENER: Table = Table {
         Key {
             name: "merge_slashes",
             kind: Kind::Boolean,
-            default: Default::Boolean(false),
-            doc: "Whether a run of slashes in a path counts as one.",
+            default: Default::Words("by the rules"),
+            doc: "Whether a run of slashes in a path counts as one. By default `true` for rules that \
+                  [guard](rules.md#readings) and name `path`, otherwise `false`.",
+        },
+        Key {
+            name: "readings",
+            kind: Kind::OneOrMoreTexts(
+                "`common`, `literal`, or servers: `go`, `python`, `php`, `node`, `dotnet`, `java`, `nginx`",
+            ),
+            default: Default::Words("`\"common\"`"),
+            doc: "Whose [readings](rules.md#readings) of a request count, where rules refuse, strip or limit. `common`: those \
+                  of all servers that are known. `literal`: only what the rules themselves read.",
         },
         Key {
             name: "odd_names",
@@ -425,6 +436,14 @@ static LISTENER: Table = Table {
                   fields. `unknown`: what they ask of it ends unknown, cause encoding, which is 415. `sniff`: XML where \
                   it begins with `<`, JSON with `{` or `[`, otherwise absent. `rules`: unknown for each kind of field \
                   that a rule refuses by or whose absence leads past one that refuses, absent for the others.",
+        },
+        Key {
+            name: "body_label",
+            kind: Kind::Word(&["check", "believe"]),
+            default: Default::Word("check"),
+            doc: "Whether the media type of a body is believed where rules refuse by fields of JSON or XML. `check`: content \
+                  of that kind under the name of another is refused with 415. `believe`: a body is what its media type \
+                  says.",
         },
         Key {
             name: "pipeline",

@@ -1,7 +1,7 @@
 //! What clients and servers may take: each limit is one line here, and its field, its key, its default, its
 //! range and its line of the reference come from it.
 
-use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
+use pointsman_view::{BodyKind, BodyLabel, BodyOptions, ContentLimits, Servers};
 
 use crate::keys::{DAY_MS, Default as KeyDefault, Key, Kind};
 use crate::section::Section;
@@ -152,9 +152,11 @@ limits! {
 
 impl BodyLimits {
     /// How bodies are read for the rules, where one of another media type is of this kind.
-    pub(crate) fn body_options(&self, kind: BodyKind) -> BodyOptions {
+    pub(crate) fn body_options(&self, kind: BodyKind, label: BodyLabel, readings: Servers) -> BodyOptions {
         BodyOptions {
             kind,
+            label,
+            readings,
             limits: ContentLimits {
                 depth_max: self.body_depth_max,
                 attributes_max: self.body_attributes_max,
@@ -221,6 +223,9 @@ mod tests {
     /// Who reads bodies without a configuration, as `explain` may, reads them alike.
     #[test]
     fn the_defaults_of_bodies_are_those_of_their_readers() {
-        assert_eq!(BodyLimits::default().body_options(BodyKind::default()), BodyOptions::default());
+        assert_eq!(
+            BodyLimits::default().body_options(BodyKind::default(), BodyLabel::default(), Servers::default()),
+            BodyOptions::default()
+        );
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pointsman_balance::Level;
 use pointsman_rules::{Program, Span};
 use pointsman_tls::SystemAuthorities;
+use pointsman_view::Readings;
 
 use crate::binds::{Bound, Ipv6};
 use crate::findings::{Findings, Spanned};
@@ -18,8 +19,8 @@ use crate::rules::{Compiled, RuleSet, RulesFiles};
 use crate::server_spec::ServerSpec;
 use crate::spec::{ListenerSpec, PoolSpec, Spec};
 use crate::{
-    Answers, Bind, BodyLimits, Host, Listener, Lookup, OddNames, Plan, Pool, PoolIndex, Problems, Protocol,
-    Server, Service, StickyScope, WatchedFile, candidate, lists, tls,
+    Answers, Bind, BodyLimits, EncodedSlash, Host, Listener, Lookup, OddNames, Plan, Pool, PoolIndex,
+    Problems, Protocol, Server, Service, StickyScope, WatchedFile, candidate, lists, tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -332,6 +333,9 @@ impl<'a> Lowering<'a> {
             Some(compiled) => (Some(compiled.program), compiled.body_paths, compiled.targets),
             None => (None, None, Vec::new()),
         };
+        let readings =
+            program.as_ref().and_then(|program| Readings::new(program, spec.readings)).map(Arc::new);
+        let guards_path = program.as_ref().is_some_and(|program| Readings::guard_paths(program));
         let mirrors = self.mirrors(program.as_deref());
         let names_content = body_paths.as_ref().is_some_and(|paths| paths.names_content());
         if let Some(span) = spec.body_kind_at
@@ -371,15 +375,19 @@ impl<'a> Lowering<'a> {
                 // Nobody is remembered.
                 Some(_) | None => StickyScope::Target,
             },
-            encoded_slash: spec.encoded_slash,
+            encoded_slash: spec.encoded_slash.unwrap_or(match guards_path {
+                true => EncodedSlash::Refuse,
+                false => EncodedSlash::Keep,
+            }),
             misdirected: spec.misdirected,
-            merge_slashes: spec.merge_slashes,
+            merge_slashes: spec.merge_slashes.unwrap_or(guards_path),
+            readings,
             http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
             mirrors,
             body_paths,
-            body_options: spec.body_limits.body_options(spec.body_kind),
+            body_options: spec.body_limits.body_options(spec.body_kind, spec.body_label, spec.readings),
             pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,

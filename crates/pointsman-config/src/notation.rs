@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use ipnet::IpNet;
 use pointsman_rules::unmapped;
 use pointsman_telemetry::Sample;
+use pointsman_view::{Server, Servers};
 
 /// Why a string was refused.
 #[derive(Debug)]
@@ -44,6 +45,22 @@ fn checked_name(text: &str, marks: &str, allowed: &str) -> Result<String, Refusa
         return Ok(text.to_owned());
     }
     refuse(text, "a name", format!("names are made of 1 to {LENGTH_MAX} {allowed}"))
+}
+
+/// `common`, `literal`, or the name of a server.
+pub(crate) fn readings(text: &str) -> Result<Servers, Refusal> {
+    match text {
+        "common" => return Ok(Servers::default()),
+        "literal" => return Ok(Servers::NONE),
+        _ => {}
+    }
+    let server = Server::ALL.into_iter().find(|server| server.name() == text);
+    server.map(|server| Servers::NONE.with(server)).ok_or_else(|| Refusal {
+        message: format!("`{text}` is not a known reading"),
+        help:
+            "write `common`, `literal`, or servers: `go`, `python`, `php`, `node`, `dotnet`, `java`, `nginx`"
+                .to_owned(),
+    })
 }
 
 /// A path. What is there is seen when it is read.

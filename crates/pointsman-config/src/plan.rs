@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use pointsman_balance::Level;
 use pointsman_rules::{Program, TargetId, Targets};
-use pointsman_view::{BodyOptions, BodyPaths};
+use pointsman_view::{BodyOptions, BodyPaths, Readings};
 
 use crate::lists::ReadList;
 use crate::rules::ReadRules;
@@ -126,6 +126,8 @@ pub struct Listener {
     pub misdirected: Misdirected,
     /// Whether runs of slashes in a path count as one.
     pub merge_slashes: bool,
+    /// The readings of requests that `program` is asked about beside the literal one.
+    pub readings: Option<Arc<Readings>>,
     /// Whether a connection may be HTTP/2.
     pub http2: Http2,
     /// What becomes of fields whose names hold more than letters, digits and `-`.

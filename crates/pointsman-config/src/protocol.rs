@@ -28,8 +28,10 @@ const KEYS_OF_HTTP: &[&str] = &[
     "encoded_slash",
     "misdirected",
     "merge_slashes",
+    "readings",
     "odd_names",
     "body_kind",
+    "body_label",
 ];
 
 /// The limits that hold for connections, whatever they carry.

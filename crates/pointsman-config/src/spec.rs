@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use ipnet::IpNet;
 use pointsman_rules::Span;
-use pointsman_view::BodyKind;
+use pointsman_view::{BodyKind, BodyLabel, Servers};
 use toml::de::DeTable;
 
 use crate::access_log::AccessLogSpec;
@@ -92,12 +92,16 @@ pub(crate) struct ListenerSpec {
     pub(crate) forwarded: ForwardedMode,
     /// Where `sticky_scope` is `"listener"`, if it is.
     pub(crate) sticky_to_listener_at: Option<Span>,
-    pub(crate) encoded_slash: EncodedSlash,
+    /// As the rules say, if nothing is said.
+    pub(crate) encoded_slash: Option<EncodedSlash>,
     pub(crate) misdirected: Misdirected,
-    pub(crate) merge_slashes: bool,
+    /// As the rules say, if nothing is said.
+    pub(crate) merge_slashes: Option<bool>,
+    pub(crate) readings: Servers,
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
     pub(crate) body_kind: BodyKind,
+    pub(crate) body_label: BodyLabel,
     /// Where it stands, if the operator set it.
     pub(crate) body_kind_at: Option<Span>,
     pub(crate) pipeline: Pipeline,
@@ -210,16 +214,14 @@ impl ListenerSpec {
             forwarded: forwarded_mode(section.word("forwarded")),
             sticky_to_listener_at: (section.word("sticky_scope") == "listener")
                 .then(|| section.place("sticky_scope")),
-            encoded_slash: match section.word("encoded_slash") {
-                "refuse" => EncodedSlash::Refuse,
-                _ => EncodedSlash::Keep,
-            },
+            encoded_slash: encoded_slash(section.word("encoded_slash")),
             misdirected: match section.word("misdirected") {
                 "certificate" => Misdirected::Certificate,
                 "name" => Misdirected::Name,
                 _ => Misdirected::Http2,
             },
-            merge_slashes: section.flag("merge_slashes"),
+            merge_slashes: section.has("merge_slashes").then(|| section.flag("merge_slashes")),
+            readings: readings(section),
             http2,
             odd_names: match section.word("odd_names") {
                 "keep" => OddNames::Keep,
@@ -227,6 +229,10 @@ impl ListenerSpec {
                 _ => OddNames::Drop,
             },
             body_kind: body_kind(section.word("body_kind")),
+            body_label: match section.word("body_label") {
+                "believe" => BodyLabel::Believed,
+                _ => BodyLabel::Checked,
+            },
             body_kind_at: section.has("body_kind").then(|| section.place("body_kind")),
             pipeline: pipeline(section.word("pipeline")),
             upgrades: upgrades(section),
@@ -352,6 +358,22 @@ fn body_kind(word: &str) -> BodyKind {
         "unknown" => BodyKind::Unknown,
         "sniff" => BodyKind::Sniff,
         _ => BodyKind::ByRules,
+    }
+}
+
+fn readings(section: &Section<'_>) -> Servers {
+    if !section.has("readings") {
+        return Servers::default();
+    }
+    let named = section.parsed_list("readings", notation::readings);
+    named.iter().map(|readings| readings.value).fold(Servers::NONE, Servers::and)
+}
+
+fn encoded_slash(word: &str) -> Option<EncodedSlash> {
+    match word {
+        "refuse" => Some(EncodedSlash::Refuse),
+        "keep" => Some(EncodedSlash::Keep),
+        _ => None,
     }
 }
 

@@ -16,7 +16,7 @@ use pointsman_rules::{Members, Program};
 use pointsman_shape::Rate;
 use pointsman_telemetry::{LogForm, LogStyle, Sample};
 
-use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
+use pointsman_view::{BodyKind, BodyLabel, BodyOptions, ContentLimits, Server, Servers};
 
 type TestResult = Result<(), Box<dyn Error>>;
 
@@ -38,7 +38,10 @@ fn check_bodies(shop: &Listener) {
         value_bytes_max: 4,
         parameters_max: 6,
     };
-    let options = BodyOptions { kind: BodyKind::Sniff, limits, decoded_bytes_max: 7_000_000_000 };
+    let readings = Servers::NONE.with(Server::Go).with(Server::Php);
+    let label = BodyLabel::Believed;
+    let options =
+        BodyOptions { kind: BodyKind::Sniff, label, readings, limits, decoded_bytes_max: 7_000_000_000 };
     assert_eq!((shop.body_options, shop.body_limits), (options, written_body_limits()));
     assert!(shop.body_paths.is_some(), "`everything.rules` names a field of the body");
 }

@@ -11,7 +11,7 @@ mod urlencoded;
 use std::collections::HashMap;
 
 use crate::text::{Encoding, form_encoding};
-use crate::{Cause, Fault, Limits, PathId, Sink};
+use crate::{Cause, Fault, Limits, ParameterNames, PathId, Sink};
 
 pub use multipart::MultipartReader;
 pub use urlencoded::UrlencodedReader;
@@ -22,6 +22,10 @@ pub struct FormNames {
     paths: HashMap<Box<str>, PathId>,
     count: u32,
     bytes_max: usize,
+    /// By name as other servers read it: those that are asked for.
+    others: HashMap<Box<[u8]>, Vec<PathId>>,
+    /// How they read names.
+    read: ParameterNames,
 }
 
 impl FormNames {
@@ -36,6 +40,25 @@ impl FormNames {
             all.count += 1;
         }
         all
+    }
+
+    /// The same, and beside each name those that other servers take for it, by how they read names. The [`PathId`] of such
+    /// a field is that of the name and [`FormNames::count`].
+    #[must_use]
+    pub fn with_other_readings(self, read: ParameterNames) -> FormNames {
+        let mut others: HashMap<Box<[u8]>, Vec<PathId>> = HashMap::new();
+        for (name, path) in &self.paths {
+            others.entry(read.read(name.as_bytes()).into()).or_default().push(*path);
+        }
+        FormNames { others, read, ..self }
+    }
+
+    /// The places of fields that other servers take this name for.
+    fn others(&self, name: &[u8]) -> impl Iterator<Item = PathId> {
+        let exact = std::str::from_utf8(name).ok().and_then(|name| self.path(name));
+        let read = (!self.others.is_empty()).then(|| self.read.read(name));
+        let paths = read.and_then(|read| self.others.get(&*read)).into_iter().flatten();
+        paths.copied().filter(move |path| Some(*path) != exact).map(|path| PathId(path.0 + self.count))
     }
 
     /// How many places there are.

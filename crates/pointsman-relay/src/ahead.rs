@@ -73,7 +73,7 @@ impl Judge {
     /// `booked` is what an inspection holds that was fed little. Nothing where there is no memory for what so many rules
     /// want to know.
     pub(crate) fn new(inspection: Inspection, booked: Booking) -> Option<Judge> {
-        let evidence_bytes = inspection.evidence().bytes();
+        let evidence_bytes = inspection.evidence_bytes();
         let mut judge = Judge { inspection: Box::new(inspection), booked, fed_bytes: 0, evidence_bytes };
         judge.has_room_for(0).then_some(judge)
     }

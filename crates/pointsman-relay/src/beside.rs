@@ -23,7 +23,7 @@ use pointsman_view::{
     Connection, ConnectionView, HOST_BYTES_MAX, NormalPath, Peer, RequestView, normal_form, normal_host,
 };
 
-use crate::decide::{decision, fits, head_limits, path_options, trusted_proxies};
+use crate::decide::{decision, fits, head_limits, path_options, request_decision, trusted_proxies};
 use crate::fault::Fault;
 use crate::live::{ListenerId, Live, LiveListener};
 use crate::memory::Buffers;
@@ -254,16 +254,18 @@ impl Beside {
         let view = RequestView::new(head, asked.received, connection, path, trusted_proxies(listener));
         let unread = counterpart.unread.as_ref().filter(|_| head.framing() != Framing::None);
         let Some(unread) = unread else {
-            return compare.with(&Ok(decision(listener, &view, truths)), sample);
+            return compare.with(&Ok(request_decision(listener, &view, &[], truths)), sample);
         };
-        let evidence = asked.body.map_or(unread, BodyBeside::evidence);
-        let mut decided = decision(listener, &view.with_body(evidence), truths);
+        let mut decided = match asked.body {
+            Some(body) => body.decision(listener, view, truths),
+            None => request_decision(listener, &view.with_body(unread), &[], truths),
+        };
         let has_looked = asked.body.is_some_and(BodyBeside::has_looked);
         if !has_looked && matches!(decided.outcome, Outcome::Waits) {
             // What has come with the head costs nobody anything to wait for.
             let looked = BodyBeside::new(listener, head, asked.received, here.buffers).map(|mut body| {
                 body.look(&asked.received[head.head_bytes()..]);
-                decision(listener, &view.with_body(body.evidence()), truths)
+                body.decision(listener, view, truths)
             });
             decided = looked.unwrap_or(decided);
         }

@@ -8,7 +8,7 @@ use pointsman_config::{EncodedSlash, Listener, Misdirected, Target};
 use pointsman_h2::Oddity;
 use pointsman_http::{AnswerTo, Framing, HeadLimits, Method, OddNames, Refusal, RequestHead};
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{DecidedBy, Decision, Field, Halt, Outcome, Subject, Truths, Value};
+use pointsman_rules::{DecidedBy, Decision, Evidence, Field, Halt, Outcome, Subject, Truths, Value};
 use pointsman_view::{
     Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, TrustedProxies, normal_form, normal_host,
     take_away_forwarding,
@@ -91,7 +91,7 @@ fn decide_by_head<C: Transport>(
         (None, _) | (_, Framing::None) => view,
         (Some(unread), _) => view.with_body(unread),
     };
-    let decision = decision(listener, &view, truths);
+    let decision = request_decision(listener, &view, &[], truths);
     if matches!(decision.outcome, Outcome::Waits) {
         let undecided =
             Undecided::new(session, std::mem::take(head), received, local.clone(), Halt::of(&decision))?;
@@ -127,6 +127,20 @@ pub(crate) fn decision<'l>(
         None => {
             Decision { by: DecidedBy::Nothing, outcome: Outcome::DefaultPool, effects: Default::default() }
         }
+    }
+}
+
+/// What the rules of a listener say about a request, in all readings that count. `bodies` are readings of its body
+/// beside that of the view.
+pub(crate) fn request_decision<'l>(
+    listener: &'l Listener,
+    view: &RequestView<'_>,
+    bodies: &[Evidence],
+    truths: &mut Truths,
+) -> Decision<'l> {
+    match (&listener.program, &listener.readings) {
+        (Some(program), Some(readings)) => readings.decide(program, view, bodies, truths),
+        _ => decision(listener, view, truths),
     }
 }
 

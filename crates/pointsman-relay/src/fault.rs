@@ -242,6 +242,9 @@ impl Fault {
                 Cause::Encoding => {
                     "a rule could not be decided: the body's encoding or type is not supported"
                 }
+                Cause::Ambiguous => {
+                    "ambiguous: servers read the request in ways that the rules decide differently"
+                }
                 Cause::Limit => "a rule could not be decided: what would settle it lies beyond a limit",
                 Cause::Unread => "a rule could not be decided",
             },
@@ -249,6 +252,7 @@ impl Fault {
                 Cause::Limit => "the body goes over a limit",
                 Cause::Encoding => "the body's encoding is not supported, or contradicts itself",
                 Cause::DuplicateKey => "the body repeats a key that a rule names",
+                Cause::Ambiguous => "ambiguous: the body has a name that servers read in several ways",
                 _ => "the body is malformed",
             },
             Fault::Hold => "no room left to hold the body",
@@ -313,6 +317,7 @@ impl Fault {
                 Cause::Encoding => Refusal::ContentEncoding,
                 Cause::Limit => Refusal::ContentLimit,
                 Cause::DuplicateKey => Refusal::ContentDuplicateKey,
+                Cause::Ambiguous => Refusal::Ambiguous,
                 Cause::NotANumber | Cause::Duplicate | Cause::Unread => Refusal::Rule,
             },
             Fault::Hold => Refusal::Hold,

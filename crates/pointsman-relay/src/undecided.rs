@@ -14,7 +14,7 @@ use pointsman_view::{Inspection, RequestView, normal_form};
 
 use crate::ahead::{Ahead, Judge, Pace};
 use crate::beside::{Asked, BodyBeside};
-use crate::decide::{decision, path_options, trusted_proxies};
+use crate::decide::{decision, path_options, request_decision, trusted_proxies};
 use crate::exchange::Exchange;
 use crate::facts::Text;
 use crate::fault::Fault;
@@ -202,7 +202,11 @@ impl Undecided {
     /// Whether the rules may say something new.
     fn is_to_ask<C: Transport>(&mut self, session: &Session<C>) -> bool {
         let is_last = self.body.is_done() || self.is_over_limit() || self.judge.inspection.fault().is_some();
-        is_last || (!self.is_held_on && self.judge.inspection.take_news() && self.may_end_wait(session))
+        // Behind its label there may be nothing more to look at.
+        let is_held_for_nothing = self.is_held_on && !self.judge.inspection.is_reading();
+        is_last
+            || is_held_for_nothing
+            || (!self.is_held_on && self.judge.inspection.take_news() && self.may_end_wait(session))
     }
 
     /// Whether what was learned may end the wait.
@@ -289,11 +293,13 @@ impl Undecided {
         {
             return Weighed::Waits(Some(halt));
         }
-        let decided = decision(listener, &view.with_body(evidence), truths);
+        let others = self.judge.inspection.other_readings();
+        let decided = request_decision(listener, &view.with_body(evidence), others, truths);
         if matches!(decided.outcome, Outcome::Waits) {
             return Weighed::Waits(Halt::of(&decided));
         }
-        if !decided.outcome.goes_to_a_server() || !self.has_read() {
+        let is_unread = !self.has_read() && !self.judge.inspection.checks_label();
+        if !decided.outcome.goes_to_a_server() || is_unread {
             return Weighed::Decided(decided, Passes::Unjudged);
         }
         if let Some(fault) = self.judge.inspection.fault() {

@@ -218,23 +218,56 @@ impl Evidence {
         for known in before.fields.iter_mut().filter(|known| known.unsettled == Some(cause)) {
             known.unsettled = Some(Cause::Unread);
         }
-        let Some(late) = late else { return before };
-        if let Some(known) = before.fields.get_mut(late.0 as usize) {
+        if let Some(late) = late {
+            before.forget(late);
+        }
+        before
+    }
+
+    /// A copy in which fields go on: each may get more values, whether or not it has ended here. For another reading of
+    /// the same body.
+    #[must_use]
+    pub fn fork(&self) -> Evidence {
+        let mut fork = self.clone();
+        for (known, absent) in fork.fields.iter_mut().zip(&mut fork.absent) {
+            // Values that have begun are not known in the other reading, and the next one is seen whole.
+            known
+                .kept
+                .iter_mut()
+                .filter(|kept| kept.is_none())
+                .for_each(|kept| *kept = Some(OwnedValue::Nothing));
+            known.settled = known.begun;
+            if known.unsettled.is_none() {
+                known.unsettled = Some(Cause::Unread);
+            }
+            *absent = false;
+        }
+        fork
+    }
+
+    /// Forgets the values of a field: nothing of it has been read.
+    pub fn forget(&mut self, payload: PayloadId) {
+        if let Some(known) = self.fields.get_mut(payload.0 as usize) {
             *known =
                 Known { kept: Vec::new(), begun: 0, settled: 0, unsettled: Some(Cause::Unread), ..*known };
         }
-        if let Some(absent) = before.absent.get_mut(late.0 as usize) {
+        if let Some(absent) = self.absent.get_mut(payload.0 as usize) {
             *absent = false;
         }
-        if let Some(asked) = self.engine.questions.of(late) {
-            for (_, place) in &asked.readings {
-                before.gathered.get_mut(*place as usize).map(std::mem::take);
-            }
-            for (_, place) in &asked.tests {
-                before.truths.get_mut(*place as usize).map(Option::take);
-            }
+        let engine = self.engine.clone();
+        let Some(asked) = engine.questions.of(payload) else { return };
+        for (_, place) in &asked.readings {
+            self.gathered.get_mut(*place as usize).map(std::mem::take);
         }
-        before
+        for (_, place) in asked.tests.iter().chain(&asked.all_hinted) {
+            self.truths.get_mut(*place as usize).map(Option::take);
+        }
+    }
+
+    /// Whether a field has a value.
+    #[must_use]
+    pub fn has_value(&self, payload: PayloadId) -> bool {
+        self.known(payload).is_some_and(|known| known.begun > 0)
     }
 
     /// Shows the values of a field that were kept, the first at least, in order; none of a field that is not one of

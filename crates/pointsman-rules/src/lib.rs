@@ -37,6 +37,7 @@ mod parser;
 mod pattern;
 mod payload;
 mod program;
+mod readings;
 mod rejecting;
 mod rewrite;
 mod schema;

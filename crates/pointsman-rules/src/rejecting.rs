@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Block, Condition, Exit, Field, Over, PayloadId, Program, Terminal, Validate, pace};
+use crate::{Block, Condition, Exit, Field, Over, PayloadId, Program, Validate, pace};
 
 impl Program {
     /// The fields of the body that a rule asks whose block rejects or discards, or jumps to a rule that does; and those
@@ -69,10 +69,6 @@ impl Condition {
 }
 
 impl Block {
-    fn refuses(&self) -> bool {
-        matches!(self.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Reset | Terminal::Discard))
-    }
-
     /// Whether it leads past the rules behind it: to a server, or over them.
     fn leaves(&self) -> bool {
         match &self.exit {

@@ -22,6 +22,8 @@ pub enum Cause {
     NotANumber,
     /// `once(field)` found a second value.
     Duplicate,
+    /// Servers read the request in ways that the rules decide differently.
+    Ambiguous,
     /// What would settle it lies beyond a limit.
     Limit,
     /// An object of the body repeats a key that a rule names.
@@ -41,9 +43,12 @@ impl Cause {
         match self {
             Cause::Limit => 413,
             Cause::Encoding => 415,
-            Cause::NotANumber | Cause::Duplicate | Cause::DuplicateKey | Cause::Malformed | Cause::Unread => {
-                400
-            }
+            Cause::NotANumber
+            | Cause::Duplicate
+            | Cause::Ambiguous
+            | Cause::DuplicateKey
+            | Cause::Malformed
+            | Cause::Unread => 400,
         }
     }
 }
@@ -53,6 +58,7 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Cause::NotANumber => "not a number",
             Cause::Duplicate => "duplicate",
+            Cause::Ambiguous => "ambiguous",
             Cause::DuplicateKey => "duplicate key",
             Cause::Malformed => "malformed",
             Cause::Encoding => "encoding",

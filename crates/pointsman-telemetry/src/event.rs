@@ -191,6 +191,8 @@ pub enum Refusal {
     ContentLimit,
     /// An object of the body repeats a key that a rule names (400).
     ContentDuplicateKey,
+    /// Servers read the request in ways that the rules decide differently (400).
+    Ambiguous,
     /// No room left of `hold_total_bytes_max` in time (503).
     Hold,
     /// All servers had as many requests as they may have, and as many waited as may (503).
@@ -430,7 +432,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 28] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 29] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -453,6 +455,7 @@ impl Refusal {
         (Refusal::ContentEncoding, "content_encoding"),
         (Refusal::ContentLimit, "content_limit"),
         (Refusal::ContentDuplicateKey, "content_duplicate_key"),
+        (Refusal::Ambiguous, "ambiguous"),
         (Refusal::Hold, "hold"),
         (Refusal::QueueFull, "queue_full"),
         (Refusal::QueueTimeout, "queue_timeout"),

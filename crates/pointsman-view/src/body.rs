@@ -3,8 +3,10 @@
 mod fault;
 mod hearing;
 mod inspection;
+mod label;
 mod media_type;
 mod options;
+mod others;
 mod paths;
 mod reader;
 mod sniff;
@@ -12,5 +14,5 @@ mod sniff;
 pub use fault::BodyFault;
 pub use inspection::Inspection;
 pub use media_type::Reads;
-pub use options::{BodyKind, BodyOptions};
+pub use options::{BodyKind, BodyLabel, BodyOptions};
 pub use paths::BodyPaths;

@@ -16,12 +16,13 @@ mod host;
 mod path;
 mod percent;
 mod query;
+mod readings;
 mod recorded;
 mod request;
 mod unread;
 
 pub use address::{ADDRESS_BYTES_MAX, AddressText};
-pub use body::{BodyFault, BodyKind, BodyOptions, BodyPaths, Inspection, Reads};
+pub use body::{BodyFault, BodyKind, BodyLabel, BodyOptions, BodyPaths, Inspection, Reads};
 pub use clientip::{TrustedProxies, client_ip};
 pub use connection::{Connection, Proxied, TlsClient, TlsFacts};
 pub use cookie::{cookie_values, without_cookie};
@@ -31,6 +32,7 @@ pub use forwarding::{
 pub use host::{HOST_BYTES_MAX, default_authority, normal_host};
 pub use path::{EncodedSlash, NormalPath, PathOptions, PathRefusal, normal_form};
 pub use query::{QueryValue, query_values};
+pub use readings::{Readings, Server, Servers, is_list};
 pub use recorded::{Known, Recorded, RecordedBody};
 pub use request::RequestView;
 pub use unread::{ConnectionView, HelloFacts};

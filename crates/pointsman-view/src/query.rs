@@ -37,7 +37,7 @@ pub(crate) fn query_keys(query: &[u8]) -> impl Iterator<Item = QueryValue<'_>> {
     parameters(query).map(|(name, _)| decoded(name))
 }
 
-fn parameters(query: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+pub(crate) fn parameters(query: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let parameters = query.split(|&byte| byte == b'&').filter(|parameter| !parameter.is_empty());
     parameters.map(|parameter| match memchr::memchr(b'=', parameter) {
         Some(at) => (&parameter[..at], &parameter[at + 1..]),
@@ -45,7 +45,7 @@ fn parameters(query: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-fn decoded(text: &[u8]) -> QueryValue<'_> {
+pub(crate) fn decoded(text: &[u8]) -> QueryValue<'_> {
     match memchr::memchr2(b'%', b'+', text) {
         None => QueryValue::Borrowed(text),
         Some(_) => QueryValue::Decoded(Decoded(text).collect()),

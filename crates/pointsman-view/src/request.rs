@@ -3,10 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 
-use pointsman_http::{HeaderKind, HeaderLine, RequestHead, Version};
+use pointsman_http::{Framing, HeaderKind, HeaderLine, RequestHead, Version};
 use pointsman_rules::{Cause, Evidence, Field, NameKind, Subject, Value};
 
 use crate::host::lower_case;
+use crate::readings::{Reading, is_list, members};
 use crate::{
     Connection, HOST_BYTES_MAX, NormalPath, TrustedProxies, client_ip, content, cookie::cookie_names,
     cookie_values, normal_host, query::query_keys, query_values,
@@ -24,6 +25,8 @@ pub struct RequestView<'a> {
     path: NormalPath<'a>,
     trusted: TrustedProxies<'a>,
     body: Option<&'a Evidence>,
+    /// How the head is read; literally if nothing is said.
+    reading: Option<Reading>,
 }
 
 impl<'a> RequestView<'a> {
@@ -36,13 +39,21 @@ impl<'a> RequestView<'a> {
         path: NormalPath<'a>,
         trusted: TrustedProxies<'a>,
     ) -> RequestView<'a> {
-        RequestView { head, buffer, connection, path, trusted, body: None }
+        RequestView { head, buffer, connection, path, trusted, body: None, reading: None }
     }
 
     /// The same with what has become known of its body. Without it the fields of the body are absent.
     #[must_use]
-    pub fn with_body(self, body: &'a Evidence) -> RequestView<'a> {
+    pub fn with_body<'b>(self, body: &'b Evidence) -> RequestView<'b>
+    where
+        'a: 'b,
+    {
         RequestView { body: Some(body), ..self }
+    }
+
+    /// The same as another server reads it.
+    pub(crate) fn read_as(self, reading: Reading) -> RequestView<'a> {
+        RequestView { reading: Some(reading), ..self }
     }
 
     /// `clientip`: the client behind trusted proxies, otherwise the sender; `None` where that has no address.
@@ -70,6 +81,7 @@ impl Subject for RequestView<'_> {
     #[inline]
     fn only(&self, field: &Field) -> Option<Value<'_>> {
         match field {
+            Field::Path | Field::Url if self.reading.is_some() => None,
             Field::Path => Some(Value::Text(self.path.path())),
             Field::Method => Some(Value::Text(self.head.method_name(self.buffer))),
             Field::Url => Some(Value::Text(self.head.target(self.buffer))),
@@ -113,6 +125,11 @@ pub(crate) type See<'s> = &'s mut dyn FnMut(Value<'_>) -> ControlFlow<()>;
 impl<'a> RequestView<'a> {
     /// One arm a field and no catch-all: a field that is added to the language is missed here.
     fn each_until_break(&self, field: &Field, see: See<'_>) -> ControlFlow<()> {
+        if let Some(reading) = self.reading
+            && let Some(flow) = reading.each(&RequestView { reading: None, ..*self }, field, see)
+        {
+            return flow;
+        }
         let connection = self.connection;
         let tls = connection.tls.as_deref();
         let client = tls.and_then(|tls| tls.client.as_ref());
@@ -145,6 +162,7 @@ impl<'a> RequestView<'a> {
                 Version::Http11 => b"1.1",
                 Version::Http2 => b"2",
             })),
+            Field::Header(name) if is_list(name) => texts(self.lines_named(name).flat_map(members), see),
             Field::Header(name) => texts(self.lines_named(name), see),
             Field::Cookie(name) => self.each_cookie(name, see),
             Field::ContentType => self.each_content_type(see),
@@ -155,7 +173,7 @@ impl<'a> RequestView<'a> {
     }
 
     /// The lines that rules may see: not those that Connection names.
-    fn lines(&self) -> impl Iterator<Item = &'a HeaderLine> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a HeaderLine> {
         self.head.lines().iter().filter(|line| !line.hidden)
     }
 
@@ -164,7 +182,26 @@ impl<'a> RequestView<'a> {
         self.lines().filter(move |line| line.kind == kind).map(move |line| line.value(buffer))
     }
 
-    fn lines_named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+    /// The Cookie lines.
+    pub(crate) fn cookie_lines(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.lines_of(HeaderKind::Cookie)
+    }
+
+    /// What the head was parsed from.
+    pub(crate) fn buffer(&self) -> &'a [u8] {
+        self.buffer
+    }
+
+    /// The request target as it was received.
+    pub(crate) fn target(&self) -> &'a [u8] {
+        self.head.target(self.buffer)
+    }
+
+    pub(crate) fn framing(&self) -> Framing {
+        self.head.framing()
+    }
+
+    pub(crate) fn lines_named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         let buffer = self.buffer;
         self.lines()
             .filter(move |line| line.name(buffer).eq_ignore_ascii_case(name.as_bytes()))

@@ -5,6 +5,7 @@ mod hosts;
 mod tests;
 
 use pointsman_rules::{Field, Place};
+use pointsman_view::is_list;
 
 pub use self::hosts::is_server_name;
 
@@ -72,6 +73,12 @@ const FINGERPRINT: &str = r"[0-9a-f]{64}";
 const BASE64: &str = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)";
 /// No control but tab, and no blanks at the ends (RFC 9110 section 5.5).
 const HEADER: &str = r"(?:[!-~\x80-\xFF](?:[\t -~\x80-\xFF]*[!-~\x80-\xFF])?)?";
+/// A member of a list (RFC 9110 section 5.6.1): no comma but in quotes, which may be open at its end.
+const MEMBER: &str = r#"(?x:
+    (?: [!\#-+\--~\x80-\xFF] | "(?: [\t\x20!\#-\[\]-~\x80-\xFF] | \\[\t\x20-~\x80-\xFF] )*" )
+    (?: [\t\x20!\#-+\--~\x80-\xFF] | "(?: [\t\x20!\#-\[\]-~\x80-\xFF] | \\[\t\x20-~\x80-\xFF] )*" )*
+    (?: "(?: [\t\x20!\#-\[\]-~\x80-\xFF] | \\[\t\x20-~\x80-\xFF] )* \\? )?
+  | "(?: [\t\x20!\#-\[\]-~\x80-\xFF] | \\[\t\x20-~\x80-\xFF] )* \\? )"#;
 const COOKIE: &str = r"(?:[!-:<-~\x80-\xFF](?:[\t -:<-~\x80-\xFF]*[!-:<-~\x80-\xFF])?)?";
 const MEDIA_TYPE: &str = r"[!-:<-@\[-~\x80-\xFF](?:[\t -:<-@\[-~\x80-\xFF]*[!-:<-@\[-~\x80-\xFF])?";
 const PROTOCOL: &str = r"[!-+\--@\[-~\x80-\xFF](?:[\t -+\--@\[-~\x80-\xFF]*[!-+\--@\[-~\x80-\xFF])?";
@@ -100,6 +107,7 @@ impl Domain {
             Field::QueryParam(_) => Domain::many(text(ANY, &["a", "1"])),
             // There is one line at most.
             Field::Header(name) if &**name == "host" => Domain::one(Kind::Text(hosts::LINE), Odd),
+            Field::Header(name) if is_list(name) => Domain::many(text(MEMBER, &["a", "1"])),
             Field::Header(_) => Domain::many(text(HEADER, &["a", "1"])),
             Field::Cookie(_) => Domain::many(text(COOKIE, &["a", "1"])),
             // A request may repeat the line.

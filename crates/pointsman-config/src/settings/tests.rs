@@ -59,7 +59,10 @@ fn what_is_set_otherwise_is_found() {
         None,
         rules,
         &with("limits.body_bytes_max = 1_000\nlimits.head_bytes_max = 0x4000\nmerge_slashes = true"),
-        &["listener shop: limits.body_bytes_max: 0 -> 1000", "listener shop: merge_slashes: false -> true"],
+        &[
+            "listener shop: limits.body_bytes_max: 0 -> 1000",
+            "listener shop: merge_slashes: by the rules -> true",
+        ],
     );
     check(
         None,

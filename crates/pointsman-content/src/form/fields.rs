@@ -27,7 +27,8 @@ pub(super) struct Fields {
     numbers: Vec<u32>,
     name: Name,
     value: Text,
-    asked: Option<(PathId, u32)>,
+    /// The places that ask for the present one, and which value it is of each.
+    asked: Vec<(PathId, u32)>,
     is_charset: bool,
     /// Whether `_charset_` names another encoding than UTF-8, which few servers heed.
     has_other_charset: bool,
@@ -57,10 +58,10 @@ impl Fields {
             reading: options.reading,
             encoding: options.encoding()?,
             parameters: 0,
-            numbers: vec![0; names.count as usize],
+            numbers: vec![0; names.count as usize * 2],
             name: Name::default(),
             value: Text::new(),
-            asked: None,
+            asked: Vec::new(),
             is_charset: false,
             has_other_charset: false,
             has_told_beyond_ascii: false,
@@ -111,6 +112,7 @@ impl Fields {
             }
             None => self.doubt_odd_name(names, sink),
         }
+        names.others(&self.name.bytes).for_each(|path| sink.ends_unknown(path, Cause::Ambiguous));
         self.is_charset = false;
     }
 
@@ -126,19 +128,19 @@ impl Fields {
                 None
             }
         };
-        self.asked = path.and_then(|path| {
-            let next = self.numbers.get_mut(path.0 as usize)?;
-            let number = *next;
+        self.asked.clear();
+        for path in path.into_iter().chain(names.others(&self.name.bytes)) {
+            let Some(next) = self.numbers.get_mut(path.0 as usize) else { continue };
+            self.asked.push((path, *next));
+            sink.begins(path, *next);
             *next = next.saturating_add(1);
-            sink.begins(path, number);
-            Some((path, number))
-        });
+        }
         self.value.start(
             text,
-            match (self.asked, self.is_charset) {
-                (Some(_), _) => Some(self.limits.value_bytes_max as usize),
-                (None, true) => Some(CHARSET_BYTES_MAX),
-                (None, false) => None,
+            match (!self.asked.is_empty(), self.is_charset) {
+                (true, _) => Some(self.limits.value_bytes_max as usize),
+                (false, true) => Some(CHARSET_BYTES_MAX),
+                (false, false) => None,
             },
         );
     }
@@ -159,18 +161,22 @@ impl Fields {
         if self.is_charset {
             self.heed_charset()?;
         }
-        let Some((path, number)) = self.asked.take() else { return Ok(()) };
+        if self.asked.is_empty() {
+            return Ok(());
+        }
         let value = self.value.told(self.has_other_charset || self.is_in_doubt_beyond_ascii());
         if matches!(value, Value::Text(_)) && self.value.is_beyond_ascii {
             self.has_told_beyond_ascii = true;
         }
-        sink.value(path, number, value);
+        for (path, number) in self.asked.drain(..) {
+            sink.value(path, number, value);
+        }
         Ok(())
     }
 
     /// No more fields come.
     pub(super) fn finish(&self, sink: &mut impl Sink) {
-        for path in 0..self.numbers.len() {
+        for path in 0..self.numbers.len() / 2 {
             sink.ends(PathId(path as u32));
         }
     }

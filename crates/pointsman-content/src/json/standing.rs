@@ -1,7 +1,9 @@
 //! Where a reader stands in the trie, and what it has told.
 
+use std::borrow::Cow;
+
 use super::trie::{JsonPaths, NodeId, length_bit};
-use crate::{PathId, Sink, Value};
+use crate::{PathId, Sink, Value, fold};
 
 /// What a value shows by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ impl Standing {
     pub(super) fn at_top(paths: &JsonPaths) -> Standing {
         Standing {
             nodes: vec![paths.top()],
-            told: vec![Told::default(); paths.len()],
+            told: vec![Told::default(); paths.told()],
             met: vec![0; paths.nodes()],
             ..Standing::default()
         }
@@ -74,6 +76,8 @@ impl Standing {
     pub(super) fn member(&mut self, paths: &JsonPaths, name: &[u8]) -> bool {
         match self.containers.last() {
             Some(container) if container.lengths & length_bit(name) != 0 => self.look_for_member(paths, name),
+            // Folded, it may have another length.
+            Some(_) if paths.has_folding && !name.is_ascii() => self.look_for_member(paths, name),
             _ => true,
         }
     }
@@ -81,15 +85,24 @@ impl Standing {
     #[inline(never)]
     fn look_for_member(&mut self, paths: &JsonPaths, name: &[u8]) -> bool {
         let Some(container) = self.containers.last() else { return true };
+        let folded = match std::str::from_utf8(name) {
+            Ok(name) if paths.has_folding => fold(name),
+            _ => Cow::Borrowed(""),
+        };
         for place in container.first..self.value {
             let Some(&node) = self.nodes.get(place) else { break };
-            if let Some(child) = paths.node(node).member(name) {
+            let node = paths.node(node);
+            if node.is_folding {
+                self.nodes.extend(node.member(folded.as_bytes()));
+            } else if let Some(child) = node.member(name) {
                 let Some(met) = self.met.get_mut(child.index()) else { continue };
                 if *met == container.place {
                     return false;
                 }
                 *met = container.place;
                 self.nodes.push(child);
+            } else if let Some(folding) = node.folding() {
+                self.nodes.extend(paths.node(folding).member(folded.as_bytes()));
             }
         }
         true
@@ -169,6 +182,7 @@ impl Standing {
             let goes_on = paths.node(node);
             if if is_object { goes_on.has_members() } else { goes_on.has_elements() } {
                 lengths |= goes_on.lengths;
+                lengths |= goes_on.folding().map_or(0, |folding| paths.node(folding).lengths);
                 self.nodes.swap(kept, place);
                 kept += 1;
             }

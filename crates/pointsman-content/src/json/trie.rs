@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::path::{JsonPath, JsonStep};
-use crate::PathId;
+use crate::{PathId, fold};
 
 /// The paths that are looked for: built once, and read by all readers.
 ///
@@ -17,6 +17,7 @@ pub struct JsonPaths {
     /// The first is the top-level value's.
     nodes: Vec<Node>,
     name_bytes_max: usize,
+    pub(super) has_folding: bool,
 }
 
 /// Where a node stands among the others.
@@ -47,6 +48,10 @@ pub(super) struct Node {
     /// By index.
     elements: Vec<(u32, NodeId)>,
     every: Option<NodeId>,
+    /// Where names are compared by bytes: the node of the same value that folds them.
+    folding: Option<NodeId>,
+    /// Whether names are folded here: its paths stand for other readings.
+    pub(super) is_folding: bool,
 }
 
 const TOP: NodeId = NodeId(0);
@@ -78,11 +83,56 @@ impl JsonPaths {
         }
         let names = nodes.iter().flat_map(|node| &node.members);
         let name_bytes_max = names.map(|(name, _)| name.len()).max().unwrap_or(0);
-        JsonPaths { paths: ordered.into_iter().map(|(_, path)| path).collect(), nodes, name_bytes_max }
+        let paths = ordered.into_iter().map(|(_, path)| path).collect();
+        JsonPaths { paths, nodes, name_bytes_max, has_folding: false }
+    }
+
+    /// The same, and beside each path another one that takes names in any case, for servers that read them so. Its
+    /// [`PathId`] is that of the path and [`JsonPaths::len`]. It has only the values that the path itself has not.
+    #[must_use]
+    pub fn with_folded_names(paths: &[JsonPath]) -> JsonPaths {
+        let mut all = JsonPaths::new(paths);
+        let of_step = |step: &JsonStep| match step {
+            JsonStep::Member(name) => JsonStep::Member(fold(name).into()),
+            other => other.clone(),
+        };
+        let folded: Vec<JsonPath> =
+            paths.iter().map(|path| path.steps.iter().map(of_step).collect()).collect();
+        let folded = JsonPaths::new(&folded);
+        let (nodes, count) = (all.nodes.len() as u32, all.paths.len());
+        all.paths.extend(folded.paths.iter().map(|path| PathId(path.0 + count as u32)));
+        all.nodes.extend(folded.nodes.into_iter().map(|node| node.folding_behind(nodes, count)));
+        all.link_folding(TOP, NodeId(nodes));
+        // A letter of one byte may be written with one of three.
+        all.name_bytes_max = 3 * all.name_bytes_max.max(folded.name_bytes_max);
+        all.has_folding = true;
+        all
+    }
+
+    fn link_folding(&mut self, node: NodeId, folding: NodeId) {
+        let Some(known) = self.nodes.get_mut(node.index()) else { return };
+        known.folding = Some(folding);
+        let steps: Vec<(JsonStep, NodeId)> = known.steps().collect();
+        for (step, child) in steps {
+            let known = self.node(folding);
+            let other = match &step {
+                JsonStep::Member(name) => known.member(fold(name).as_bytes()),
+                JsonStep::Index(index) => known.element(u64::from(*index)),
+                JsonStep::Every => known.every(),
+            };
+            if let Some(other) = other {
+                self.link_folding(child, other);
+            }
+        }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
+        if self.has_folding { self.paths.len() / 2 } else { self.paths.len() }
+    }
+
+    /// How many there are, those that fold names among them.
+    pub(super) fn told(&self) -> usize {
         self.paths.len()
     }
 
@@ -129,7 +179,37 @@ impl Node {
             lengths: 0,
             elements: Vec::new(),
             every: None,
+            folding: None,
+            is_folding: false,
         }
+    }
+
+    /// The same as one that folds names, behind so many other nodes and paths.
+    fn folding_behind(mut self, nodes: u32, paths: usize) -> Node {
+        let behind = |range: Range<usize>| range.start + paths..range.end + paths;
+        self.own = behind(self.own);
+        self.to_members = behind(self.to_members);
+        self.to_elements = behind(self.to_elements);
+        self.is_single = false;
+        self.is_folding = true;
+        let children = self.members.iter_mut().map(|(_, child)| child);
+        let children =
+            children.chain(self.elements.iter_mut().map(|(_, child)| child)).chain(&mut self.every);
+        children.for_each(|child| child.0 += nodes);
+        self
+    }
+
+    /// The steps that go on from here.
+    fn steps(&self) -> impl Iterator<Item = (JsonStep, NodeId)> {
+        let members = self.members.iter().map(|(name, child)| (JsonStep::Member(name.clone()), *child));
+        let elements = self.elements.iter().map(|&(index, child)| (JsonStep::Index(index), child));
+        members.chain(elements).chain(self.every.map(|child| (JsonStep::Every, child)))
+    }
+
+    /// The node of the same value that folds names.
+    #[inline]
+    pub(super) fn folding(&self) -> Option<NodeId> {
+        self.folding
     }
 
     pub(super) fn has_members(&self) -> bool {

@@ -2,10 +2,11 @@
 
 use pointsman_config::Listener;
 use pointsman_http::{BodyReader, RequestHead};
-use pointsman_rules::{Cause, Evidence};
-use pointsman_view::Inspection;
+use pointsman_rules::{Cause, Decision, Evidence, Truths};
+use pointsman_view::{Inspection, RequestView};
 
 use crate::ahead::Judge;
+use crate::decide::request_decision;
 use crate::memory::Buffers;
 
 /// Looks into a body for the fields that the candidate's rules name. It holds nothing of it, and asks for nothing.
@@ -40,9 +41,16 @@ impl BodyBeside {
         })
     }
 
-    /// What has become known so far.
-    pub(crate) fn evidence(&self) -> &Evidence {
-        self.judge.inspection.evidence()
+    /// What the candidate's rules say of the request with this head, as far as its body is known.
+    pub(crate) fn decision<'l>(
+        &self,
+        listener: &'l Listener,
+        view: RequestView<'_>,
+        truths: &mut Truths,
+    ) -> Decision<'l> {
+        let inspection = &self.judge.inspection;
+        let body = view.with_body(inspection.evidence());
+        request_decision(listener, &body, inspection.other_readings(), truths)
     }
 
     /// Whether it has looked at anything.

@@ -35,6 +35,12 @@ impl BodyFault {
         BodyFault::new(Part::Head, Fault { cause: pointsman_content::Cause::Encoding, at: 0, what })
     }
 
+    /// A name was read that servers read in several ways, too late to ask the rules about each.
+    pub(super) const fn ambiguous(of: Part) -> BodyFault {
+        let what = "a name that servers read in several ways, behind what decided";
+        BodyFault::new(of, Fault { cause: pointsman_content::Cause::Ambiguous, at: 0, what })
+    }
+
     /// Nothing that says what the body is came where it should.
     pub(super) const fn limit(what: &'static str) -> BodyFault {
         BodyFault::new(Part::Head, Fault { cause: pointsman_content::Cause::Limit, at: 0, what })
@@ -54,7 +60,8 @@ impl BodyFault {
 /// A cause of readers as rules have it.
 pub(super) fn cause(cause: pointsman_content::Cause) -> Cause {
     match cause {
-        pointsman_content::Cause::Malformed | pointsman_content::Cause::Ambiguous => Cause::Malformed,
+        pointsman_content::Cause::Malformed => Cause::Malformed,
+        pointsman_content::Cause::Ambiguous => Cause::Ambiguous,
         pointsman_content::Cause::Encoding => Cause::Encoding,
         pointsman_content::Cause::Limit => Cause::Limit,
         pointsman_content::Cause::DuplicateKey => Cause::DuplicateKey,

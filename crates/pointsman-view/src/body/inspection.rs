@@ -7,10 +7,14 @@ use pointsman_http::{Framing, HeaderKind, RequestHead};
 use pointsman_rules::{Cause, Evidence, PayloadId, Value};
 
 use super::fault::Part;
+use super::hearing::OtherReadings;
+use super::label::LabelCheck;
 use super::media_type::{MediaType, Reads};
+use super::others::Others;
 use super::reader::{Heard, Reader};
 use super::sniff::{Sniff, Sniffed};
-use super::{BodyFault, BodyKind, BodyOptions, BodyPaths};
+use super::{BodyFault, BodyKind, BodyLabel, BodyOptions, BodyPaths};
+use crate::Servers;
 
 /// Looks into one request body while it comes, for the fields that a program names.
 ///
@@ -28,7 +32,10 @@ use super::{BodyFault, BodyKind, BodyOptions, BodyPaths};
 pub struct Inspection {
     paths: Arc<BodyPaths>,
     evidence: Evidence,
+    readings: OtherReadings,
     content: Content,
+    /// Looks for another kind of content than the media type says.
+    label: Option<LabelCheck>,
     /// Undone before content is read; absent where there is none.
     coding: Option<ContentDecoder>,
     /// Whether somebody asks for fields.
@@ -67,10 +74,13 @@ impl Inspection {
         received: &[u8],
         options: &BodyOptions,
     ) -> Inspection {
+        let by_repetition = paths.guards && options.readings != Servers::NONE;
         let mut inspection = Inspection {
             evidence,
             paths,
+            readings: OtherReadings { by_repetition, ..OtherReadings::default() },
             content: Content::Passed,
+            label: None,
             coding: None,
             is_asked: true,
             limits: options.limits,
@@ -100,6 +110,17 @@ impl Inspection {
         &self.evidence
     }
 
+    /// What is known of it in other readings, where those differ from the literal one.
+    pub fn other_readings(&self) -> &[Evidence] {
+        self.readings.evidence.as_ref().map_or(&[], |others| others.each())
+    }
+
+    /// Bytes that evidence of all readings takes at most, beside the values that it keeps.
+    pub fn evidence_bytes(&self) -> u64 {
+        let readings = if self.paths.guards { 1 + Others::COUNT } else { 1 };
+        self.evidence.bytes() * readings as u64
+    }
+
     /// Takes more of the content.
     pub fn feed(&mut self, content: &[u8]) {
         if content.is_empty() {
@@ -109,7 +130,11 @@ impl Inspection {
         if let Err(fault) = self.read(content) {
             self.fail(fault);
         }
-        if matches!(self.content, Content::Passed) {
+        if self.readings.came_late && self.fault.is_none() {
+            let part = if let Content::Read(reader) = &self.content { reader.part() } else { Part::Head };
+            self.fail(BodyFault::ambiguous(part));
+        }
+        if matches!(self.content, Content::Passed) && self.label.is_none() {
             self.coding = None;
         }
     }
@@ -126,14 +151,15 @@ impl Inspection {
             self.settle_size(self.bytes);
         }
         self.content = Content::Passed;
+        self.label = None;
         self.coding = None;
-        self.evidence.end_all(None);
+        self.end_all(None);
     }
 
     /// Nothing more is read before the decision: all fields that have not ended do so for this cause. Whether the body is
     /// what it says goes on to be looked at.
     pub fn give_up(&mut self, cause: Cause) {
-        self.evidence.end_all(Some(cause));
+        self.end_all(Some(cause));
         self.conclude();
     }
 
@@ -157,12 +183,20 @@ impl Inspection {
     /// Whether the program names fields that stand in content, and content of this media type has none of them; asked
     /// before any is fed.
     pub fn is_passed_by(&self) -> bool {
-        self.paths.names_content() && matches!(self.content, Content::Passed) && self.fault.is_none()
+        self.paths.names_content()
+            && matches!(self.content, Content::Passed)
+            && self.label.is_none()
+            && self.fault.is_none()
+    }
+
+    /// Whether the label of the content is still compared with it.
+    pub fn checks_label(&self) -> bool {
+        self.label.is_some()
     }
 
     /// Whether content that is fed is still looked at.
     pub fn is_reading(&self) -> bool {
-        !matches!(self.content, Content::Passed) || self.awaits_size()
+        !matches!(self.content, Content::Passed) || self.label.is_some() || self.awaits_size()
     }
 
     /// Whether content codings are undone: then what it holds may be more than what it was fed.
@@ -221,10 +255,20 @@ impl Inspection {
         let lines = || head.lines().iter().filter(|line| !line.hidden);
         let of_type = lines().filter(|line| line.kind == HeaderKind::ContentType);
         let content = match MediaType::read(of_type.map(|line| line.value(received)))? {
-            Some(media_type) => self.heard().reader(&media_type, &options.limits)?,
+            Some(media_type) => {
+                let is_checked = options.label == BodyLabel::Checked;
+                self.label = self.paths.label_check(media_type.reads).filter(|_| is_checked);
+                self.readings.by_name = self.paths.guards
+                    && match media_type.reads {
+                        Reads::Json => options.readings.fold_members(),
+                        Reads::Urlencoded | Reads::Multipart => options.readings.rewrite_parameters(),
+                        Reads::Xml => false,
+                    };
+                self.heard().reader(&media_type, &options.limits)?
+            }
             None => self.of_another_type(options.kind)?,
         };
-        if !matches!(content, Content::Passed) {
+        if !matches!(content, Content::Passed) || self.label.is_some() {
             let of_coding =
                 lines().filter(|line| line.name(received).eq_ignore_ascii_case(b"content-encoding"));
             let values = of_coding.map(|line| line.value(received));
@@ -246,7 +290,7 @@ impl Inspection {
             BodyKind::ByRules => {
                 for (ids, is_refused_by) in paths.kinds() {
                     if !is_refused_by {
-                        heard.end(ids.iter().copied());
+                        heard.end(ids.iter().map(|field| field.id));
                     }
                 }
                 if paths.kinds().any(|(_, is_refused_by)| is_refused_by) {
@@ -254,8 +298,8 @@ impl Inspection {
                 }
             }
             BodyKind::Sniff => {
-                heard.end(paths.form.ids.iter().copied());
-                if !paths.xml.ids.is_empty() || !paths.json.ids.is_empty() {
+                heard.end(paths.form.fields.iter().map(|field| field.id));
+                if !paths.xml.fields.is_empty() || !paths.json.fields.is_empty() {
                     return Ok(Content::Sniffed(Sniff::default()));
                 }
             }
@@ -264,28 +308,41 @@ impl Inspection {
     }
 
     fn read(&mut self, content: &[u8]) -> Result<(), BodyFault> {
-        let Inspection { paths, evidence, content: state, coding, is_asked, limits, decoded_bytes, .. } =
-            self;
-        let mut heard = Heard { paths, evidence, is_asked: *is_asked };
+        let Inspection {
+            paths,
+            evidence,
+            readings,
+            content: state,
+            label,
+            coding,
+            is_asked,
+            limits,
+            decoded_bytes,
+            ..
+        } = self;
+        let mut heard = Heard { paths, evidence, readings, is_asked: *is_asked };
         let Some(coding) = coding else {
             *decoded_bytes += content.len() as u64;
+            look_at_label(label, content, &mut heard);
             return state.feed(content, limits, &mut heard);
         };
         let mut found = None;
         let fed = coding.feed(content, &mut |piece| {
+            look_at_label(label, piece, &mut heard);
             state.feed(piece, limits, &mut heard).map_err(|fault| found.insert(fault).fault())?;
             // What nobody looks at is not decoded.
-            if matches!(state, Content::Passed) { Err(UNREAD.fault()) } else { Ok(()) }
+            let is_passed = matches!(state, Content::Passed) && label.is_none();
+            if is_passed { Err(UNREAD.fault()) } else { Ok(()) }
         });
         *decoded_bytes = coding.decoded_bytes();
         match fed {
-            Err(_) if matches!(state, Content::Passed) => Ok(()),
+            Err(_) if found.is_none() && matches!(state, Content::Passed) && label.is_none() => Ok(()),
             fed => fed.map_err(|fault| found.unwrap_or(BodyFault::new(Part::Coding, fault))),
         }
     }
 
     fn finish_reading(&mut self) -> Result<(), BodyFault> {
-        let Inspection { paths, evidence, content, coding, is_asked, .. } = self;
+        let Inspection { paths, evidence, readings, content, coding, is_asked, .. } = self;
         if let Some(coding) = coding {
             coding.finish().map_err(|fault| BodyFault::new(Part::Coding, fault))?;
         }
@@ -294,7 +351,7 @@ impl Inspection {
             Content::Passed | Content::Refused(_) | Content::Sniffed(_) => Ok(()),
             Content::Read(reader) => {
                 let part = reader.part();
-                let finished = reader.finish(&mut Heard { paths, evidence, is_asked: *is_asked });
+                let finished = reader.finish(&mut Heard { paths, evidence, readings, is_asked: *is_asked });
                 finished.map_err(|fault| BodyFault::new(part, fault))
             }
         }
@@ -304,9 +361,13 @@ impl Inspection {
     fn fail(&mut self, fault: BodyFault) {
         for id in self.paths.content() {
             self.evidence.end_unknown(id, fault.cause());
+            if let Some(others) = &mut self.readings.evidence {
+                others.end(id, Some(fault.cause()));
+            }
         }
         self.fault = Some(fault);
         self.content = Content::Passed;
+        self.label = None;
         self.coding = None;
     }
 
@@ -318,11 +379,32 @@ impl Inspection {
         if let Some(size) = self.paths.size {
             self.evidence.see(size, Value::Integer(bytes));
             self.evidence.end(size);
+            if let Some(others) = &mut self.readings.evidence {
+                others.see(size, Value::Integer(bytes), false);
+                others.end(size, None);
+            }
+        }
+    }
+
+    fn end_all(&mut self, unknown: Option<Cause>) {
+        self.evidence.end_all(unknown);
+        if let Some(others) = &mut self.readings.evidence {
+            others.end_all(unknown);
         }
     }
 
     fn heard(&mut self) -> Heard<'_> {
-        Heard { paths: &self.paths, evidence: &mut self.evidence, is_asked: self.is_asked }
+        let Inspection { paths, evidence, readings, is_asked, .. } = self;
+        Heard { paths, evidence, readings, is_asked: *is_asked }
+    }
+}
+
+/// Compares content with what its media type says.
+fn look_at_label(label: &mut Option<LabelCheck>, content: &[u8], heard: &mut Heard<'_>) {
+    let Some(check) = label else { return };
+    check.look(content, |kind| heard.mislabelled(kind));
+    if !check.is_left() {
+        *label = None;
     }
 }
 
@@ -362,15 +444,26 @@ impl Heard<'_> {
     fn reader(&mut self, media_type: &MediaType, limits: &Limits) -> Result<Content, BodyFault> {
         let BodyPaths { xml, json, form, .. } = self.paths;
         let (own, others) = match media_type.reads {
-            Reads::Xml => (&xml.ids, [&json.ids, &form.ids]),
-            Reads::Json => (&json.ids, [&xml.ids, &form.ids]),
-            Reads::Urlencoded | Reads::Multipart => (&form.ids, [&xml.ids, &json.ids]),
+            Reads::Xml => (&xml.fields, [&json.fields, &form.fields]),
+            Reads::Json => (&json.fields, [&xml.fields, &form.fields]),
+            Reads::Urlencoded | Reads::Multipart => (&form.fields, [&xml.fields, &json.fields]),
         };
-        self.end(others.into_iter().flatten().copied());
+        self.end(others.into_iter().flatten().map(|field| field.id));
         if own.is_empty() {
             return Ok(Content::Passed);
         }
         Ok(Content::Read(Box::new(Reader::new(media_type, self.paths, limits)?)))
+    }
+
+    /// The content may be of this kind, other than its label says: some server may read these fields of it.
+    fn mislabelled(&mut self, kind: Reads) {
+        let fields = if kind == Reads::Json { &self.paths.json.fields } else { &self.paths.xml.fields };
+        if !self.is_asked {
+            self.readings.came_late = true;
+            return;
+        }
+        let others = self.readings.evidence.get_or_insert_with(|| Box::new(Others::new(self.evidence)));
+        others.mislabelled(fields.iter().map(|field| field.id));
     }
 
     /// There is nothing of these fields.

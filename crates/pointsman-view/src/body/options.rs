@@ -2,11 +2,17 @@
 
 use pointsman_content::Limits;
 
+use crate::Servers;
+
 /// How the bodies of a listener's requests are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyOptions {
     /// What a body of another media type is, or of none.
     pub kind: BodyKind,
+    /// Whether media types are believed.
+    pub label: BodyLabel,
+    /// The servers whose readings of names matter, where rules refuse or strip.
+    pub readings: Servers,
     /// What a document or form may be.
     pub limits: Limits,
     /// Bytes that a body may have once its content codings are undone; [`Cause::Limit`](pointsman_rules::Cause::Limit)
@@ -29,10 +35,23 @@ pub enum BodyKind {
     Sniff,
 }
 
+/// Whether a body is taken for what its media type says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyLabel {
+    /// Where a rule refuses by fields of JSON or XML, and the media type says another kind, content that such a document
+    /// could begin in ends all fields unknown, for [`Cause::Encoding`](pointsman_rules::Cause::Encoding).
+    #[default]
+    Checked,
+    /// It is: fields of other kinds are absent.
+    Believed,
+}
+
 impl Default for BodyOptions {
     fn default() -> BodyOptions {
         BodyOptions {
             kind: BodyKind::default(),
+            label: BodyLabel::default(),
+            readings: Servers::default(),
             limits: Limits::default(),
             decoded_bytes_max: 16 * 1024 * 1024,
         }

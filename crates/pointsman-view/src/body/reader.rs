@@ -7,8 +7,9 @@ use pointsman_content::{
 use pointsman_rules::Evidence;
 
 use super::fault::Part;
-use super::hearing::Hearing;
+use super::hearing::{Hearing, OtherReadings};
 use super::media_type::{MediaType, Reads};
+use super::paths::NamedField;
 use super::{BodyFault, BodyPaths};
 
 /// Reads a body, once its codings are undone.
@@ -24,6 +25,7 @@ pub(super) enum Reader {
 pub(super) struct Heard<'a> {
     pub(super) paths: &'a BodyPaths,
     pub(super) evidence: &'a mut Evidence,
+    pub(super) readings: &'a mut OtherReadings,
     pub(super) is_asked: bool,
 }
 
@@ -66,18 +68,20 @@ impl Reader {
         let paths = heard.paths;
         match self {
             Reader::Xml { text, xml } => {
-                let mut hearing = heard.of(&paths.xml.ids);
+                let mut hearing = heard.of(&paths.xml.fields);
                 text.feed(bytes, &mut |piece| match piece {
                     TextPiece::Text(text) => xml.feed(text, &mut hearing),
                     TextPiece::Undecodable(fault) => Err(fault),
                 })
             }
             Reader::Json { text, json } => {
-                let mut hearing = heard.of(&paths.json.ids);
+                let mut hearing = heard.of(&paths.json.fields);
                 text.feed(bytes, &mut |piece| feed_json(json, &paths.json.paths, piece, &mut hearing))
             }
-            Reader::Urlencoded(form) => form.feed(&paths.form.paths, bytes, &mut heard.of(&paths.form.ids)),
-            Reader::Multipart(form) => form.feed(&paths.form.paths, bytes, &mut heard.of(&paths.form.ids)),
+            Reader::Urlencoded(form) => {
+                form.feed(&paths.form.paths, bytes, &mut heard.of(&paths.form.fields))
+            }
+            Reader::Multipart(form) => form.feed(&paths.form.paths, bytes, &mut heard.of(&paths.form.fields)),
         }
     }
 
@@ -85,7 +89,7 @@ impl Reader {
         let paths = heard.paths;
         match self {
             Reader::Xml { text, xml } => {
-                let mut hearing = heard.of(&paths.xml.ids);
+                let mut hearing = heard.of(&paths.xml.fields);
                 text.finish(&mut |piece| match piece {
                     TextPiece::Text(text) => xml.feed(text, &mut hearing),
                     TextPiece::Undecodable(fault) => Err(fault),
@@ -93,19 +97,19 @@ impl Reader {
                 xml.finish(&mut hearing)
             }
             Reader::Json { text, json } => {
-                let mut hearing = heard.of(&paths.json.ids);
+                let mut hearing = heard.of(&paths.json.fields);
                 text.finish(&mut |piece| feed_json(json, &paths.json.paths, piece, &mut hearing))?;
                 json.finish(&paths.json.paths, &mut hearing)
             }
-            Reader::Urlencoded(form) => form.finish(&paths.form.paths, &mut heard.of(&paths.form.ids)),
-            Reader::Multipart(form) => form.finish(&mut heard.of(&paths.form.ids)),
+            Reader::Urlencoded(form) => form.finish(&paths.form.paths, &mut heard.of(&paths.form.fields)),
+            Reader::Multipart(form) => form.finish(&mut heard.of(&paths.form.fields)),
         }
     }
 }
 
 impl Heard<'_> {
-    fn of<'a>(&'a mut self, ids: &'a [pointsman_rules::PayloadId]) -> Hearing<'a> {
-        Hearing { evidence: self.evidence, ids, is_asked: self.is_asked }
+    fn of<'a>(&'a mut self, fields: &'a [NamedField]) -> Hearing<'a> {
+        Hearing { evidence: self.evidence, readings: self.readings, fields, is_asked: self.is_asked }
     }
 }
 

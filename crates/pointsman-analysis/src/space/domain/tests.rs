@@ -42,6 +42,7 @@ const FIELDS: [fn() -> Field; 30] = [
     || Field::Version,
     || Field::Header("x".into()),
     || Field::Header("host".into()),
+    || Field::Header("accept".into()),
     || Field::Header("content-type".into()),
     || Field::Cookie("c".into()),
     || Field::ContentType,
@@ -124,6 +125,7 @@ fn lines() -> impl Strategy<Value = String> {
     let names = vec![
         "X: ",
         "Content-Type: ",
+        "Accept: ",
         "Cookie: c=",
         "Cookie: a; c=\t",
         "Connection: upgrade\r\nUpgrade: ",
