@@ -42,7 +42,7 @@ pub(super) const ALL: &[Mutation] = &[
         name: "member twice",
         area: Area::Json,
         apply: |draft, dice| {
-            let harmless = *dice.pick(&["1", "\"x\"", "null", "[]", "{}", "\"1\"", "0"]);
+            let harmless = *dice.pick(&["1", "\"x\"", "\"x\"", "\"\"", "null", "[]", "{}", "\"1\"", "0"]);
             let spelling = dice.below(4);
             let front = dice.one_in(2);
             let Some(members) = members(draft) else { return };
