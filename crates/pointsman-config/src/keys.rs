@@ -464,6 +464,13 @@ static LISTENER: Table = Table {
                   (RFC 8441), it is 501. `[]`: none, which HTTP/2 says at the start of each connection.",
         },
         Key {
+            name: "trailers",
+            kind: Kind::Texts("names of fields"),
+            default: Default::Words("`[]`"),
+            doc: "Request trailers that are passed to servers. All others are dropped, but for gRPC over HTTP/2; fields \
+                  that rules use never pass. See [trailers](refusals.md#trailers).",
+        },
+        Key {
             name: "tls",
             kind: Kind::Table(&LISTENER_TLS),
             default: Default::Words("plain HTTP"),

@@ -44,6 +44,7 @@ mod tls;
 mod tls_spec;
 mod tokens;
 mod traces;
+mod trailers;
 mod watch;
 
 pub use access_log::{AccessLog, LogDestination};

@@ -351,6 +351,7 @@ impl<'a> Lowering<'a> {
             _ => Vec::new(),
         };
         self.look_at_stickiness(spec, program.as_deref());
+        let trailers = self.trailers(spec, program.as_deref());
         let previous = self.previous.and_then(|plan| plan.listener_named(name)?.tls.as_ref());
         let tls = spec.tls.as_ref().and_then(|spec| {
             tls::lower(spec, self.folder, self.outside, previous, (&mut self.files, self.findings))
@@ -390,6 +391,7 @@ impl<'a> Lowering<'a> {
             body_options: spec.body_limits.body_options(spec.body_kind, spec.body_label, spec.readings),
             pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
+            trailers,
             limits: spec.limits,
             body_limits: self.body_limits(spec),
             logs_query: self.spec.access_log.as_ref().is_some_and(|log| log.query),

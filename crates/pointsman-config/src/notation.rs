@@ -272,6 +272,25 @@ pub(crate) fn upgrade(text: &str) -> Result<Box<str>, Refusal> {
     Ok(text.into())
 }
 
+/// The name of a request trailer that servers get.
+pub(crate) fn trailer(text: &str) -> Result<Box<str>, Refusal> {
+    const HELP: &str = "write letters, digits and `-`, as in `x-checksum`";
+    let name = text.to_ascii_lowercase();
+    if !pointsman_http::is_token(name.as_bytes())
+        || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    {
+        return refuse(text, "the name of a trailer", HELP);
+    }
+    let never = !pointsman_http::may_trail_request(name.as_bytes())
+        || pointsman_http::is_kept_from_servers(name.as_bytes());
+    if never {
+        let message =
+            format!("`{text}` never passes as a trailer: servers that merge it would route or trust by it");
+        return Err(Refusal { message, help: "take it out".to_owned() });
+    }
+    Ok(name.into())
+}
+
 /// A share of many, in percent with at most four decimals.
 pub(crate) fn sample(text: &str) -> Result<Sample, Refusal> {
     const HELP: &str = "write a percentage with at most four decimals, as in `10%` or `0.5%`";

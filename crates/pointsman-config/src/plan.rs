@@ -146,6 +146,8 @@ pub struct Listener {
     pub pipeline: Pipeline,
     /// Protocols that a connection may change to, as `Upgrade` names them.
     pub upgrades: Vec<Box<str>>,
+    /// Names of request trailers that servers get, in lower case. None of them is in `named_fields`.
+    pub trailers: Vec<Box<str>>,
     /// What a client may take.
     pub limits: ListenerLimits,
     /// What a body may be, and take, that is read for `program`.

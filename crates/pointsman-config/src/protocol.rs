@@ -23,6 +23,7 @@ const KEYS_OF_HTTP: &[&str] = &[
     "http2",
     "pipeline",
     "upgrades",
+    "trailers",
     "x_forwarded",
     "forwarded",
     "encoded_slash",

@@ -106,6 +106,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) body_kind_at: Option<Span>,
     pub(crate) pipeline: Pipeline,
     pub(crate) upgrades: Vec<Box<str>>,
+    pub(crate) trailers: Vec<Spanned<Box<str>>>,
     pub(crate) limits: ListenerLimits,
     pub(crate) body_limits: BodyLimits,
     /// Where `hold_bytes_max` is set, if it is.
@@ -223,11 +224,7 @@ impl ListenerSpec {
             merge_slashes: section.has("merge_slashes").then(|| section.flag("merge_slashes")),
             readings: readings(section),
             http2,
-            odd_names: match section.word("odd_names") {
-                "keep" => OddNames::Keep,
-                "refuse" => OddNames::Refuse,
-                _ => OddNames::Drop,
-            },
+            odd_names: odd_names(section.word("odd_names")),
             body_kind: body_kind(section.word("body_kind")),
             body_label: match section.word("body_label") {
                 "believe" => BodyLabel::Believed,
@@ -236,6 +233,7 @@ impl ListenerSpec {
             body_kind_at: section.has("body_kind").then(|| section.place("body_kind")),
             pipeline: pipeline(section.word("pipeline")),
             upgrades: upgrades(section),
+            trailers: section.parsed_list("trailers", notation::trailer),
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
             body_limits: limits.as_ref().map(BodyLimits::read).unwrap_or_default(),
             hold_bytes_max_at: limits
@@ -398,6 +396,14 @@ fn trusted(written: &[Spanned<Trusted>]) -> (Vec<IpNet>, bool) {
 }
 
 /// The protocols that a connection may change to.
+fn odd_names(word: &str) -> OddNames {
+    match word {
+        "keep" => OddNames::Keep,
+        "refuse" => OddNames::Refuse,
+        _ => OddNames::Drop,
+    }
+}
+
 fn upgrades(section: &Section<'_>) -> Vec<Box<str>> {
     if !section.has("upgrades") {
         return vec![Box::from(notation::WEBSOCKET)];

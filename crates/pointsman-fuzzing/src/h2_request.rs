@@ -143,6 +143,10 @@ fn expected(asked: &Asked) -> Fields {
             lines.extend(values.map(|value| (name.to_vec(), value)));
         }
     }
+    // An empty port is none (RFC 3986 section 6.2.3).
+    for (_, value) in lines.iter_mut().filter(|(name, _)| name == b"host") {
+        value.pop_if(|last| *last == b':');
+    }
     lines
 }
 

@@ -1,6 +1,6 @@
 //! A second reading of message heads: slow, obvious, from the RFCs and our own refusals, without our codec.
 
-use pointsman_http::{Framing, is_authority};
+use pointsman_http::{Framing, HeaderKind, is_authority};
 
 /// A head as this reading has it.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,12 @@ pub(crate) fn request(input: &[u8]) -> Option<Reading<'_>> {
     if empty_lines > 8 {
         return None;
     }
-    let (first, lines, head_bytes) = cut(input, empty_lines)?;
+    let (first, mut lines, head_bytes) = cut(input, empty_lines, tight)?;
+    for (name, value) in &mut lines {
+        if name.eq_ignore_ascii_case(b"host") {
+            *value = without_empty_port(value);
+        }
+    }
     let words: Vec<&[u8]> = first.split(|byte| *byte == b' ').collect();
     let [method, target, version] = words[..] else { return None };
     if !is_name(method)
@@ -64,7 +69,8 @@ pub(crate) fn request(input: &[u8]) -> Option<Reading<'_>> {
 
 /// A whole answer's head at the start of `input`, or nothing.
 pub(crate) fn answer(input: &[u8]) -> Option<Reading<'_>> {
-    let (first, lines, head_bytes) = cut(input, 0)?;
+    let (first, mut lines, head_bytes) = cut(input, 0, loose)?;
+    merge_lengths(&mut lines)?;
     let (version, rest) = first.split_at_checked(8)?;
     let status = rest.strip_prefix(b" ")?.get(..3)?;
     let is_final_or_interim = status.iter().all(u8::is_ascii_digit) && status[0] != b'0';
@@ -103,8 +109,13 @@ impl<'a> Reading<'a> {
 
 type Cut<'a> = (&'a [u8], Vec<(&'a [u8], &'a [u8])>, usize);
 
+/// RFC 3986 section 6.2.3.
+fn without_empty_port(authority: &[u8]) -> &[u8] {
+    authority.strip_suffix(b":").unwrap_or(authority)
+}
+
 /// The first line and the fields of a head: CRLF and nothing else ends a line.
-fn cut(input: &[u8], start: usize) -> Option<Cut<'_>> {
+fn cut(input: &[u8], start: usize, name_of: fn(&[u8]) -> Option<&[u8]>) -> Option<Cut<'_>> {
     let bytes = input[start..].windows(4).position(|end| end == b"\r\n\r\n")?;
     let mut lines = Vec::new();
     let mut rest = &input[start..start + bytes];
@@ -121,13 +132,41 @@ fn cut(input: &[u8], start: usize) -> Option<Cut<'_>> {
         }
     }
     let first = lines.remove(0);
-    let fields: Option<Vec<_>> = lines.into_iter().map(field).collect();
+    let fields: Option<Vec<_>> = lines.into_iter().map(|line| field(line, name_of)).collect();
     Some((first, fields?, start + bytes + 4))
 }
 
-fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The name before a colon of a request.
+fn tight(name: &[u8]) -> Option<&[u8]> {
+    Some(name)
+}
+
+/// The same of a response: blanks behind it are no part of it, where nobody acts on the field.
+fn loose(name: &[u8]) -> Option<&[u8]> {
+    let trimmed = name.trim_ascii_end();
+    let is_plain = || matches!(HeaderKind::of_name(trimmed), HeaderKind::Plain | HeaderKind::Date);
+    (trimmed.len() == name.len() || is_name(trimmed) && is_plain()).then_some(trimmed)
+}
+
+/// Takes a list of equal lengths for its first member. Nothing where members or lines differ.
+fn merge_lengths(lines: &mut [(&[u8], &[u8])]) -> Option<()> {
+    let mut known = None;
+    for (_, value) in lines.iter_mut().filter(|(name, _)| name.eq_ignore_ascii_case(b"content-length")) {
+        for member in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            let is_length = (1..=18).contains(&member.len()) && member.iter().all(u8::is_ascii_digit);
+            let bytes: u64 = std::str::from_utf8(member).ok()?.parse().ok().filter(|_| is_length)?;
+            if *known.get_or_insert(bytes) != bytes {
+                return None;
+            }
+        }
+        *value = value.split(|byte| *byte == b',').next()?.trim_ascii();
+    }
+    Some(())
+}
+
+fn field(line: &[u8], name_of: fn(&[u8]) -> Option<&[u8]>) -> Option<(&[u8], &[u8])> {
     let colon = line.iter().position(|byte| *byte == b':')?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    let (name, value) = (name_of(&line[..colon])?, &line[colon + 1..]);
     let blanks = |byte: &&u8| matches!(**byte, b' ' | b'\t');
     let front = value.iter().take_while(blanks).count();
     let back = value[front..].iter().rev().take_while(blanks).count();
@@ -171,7 +210,11 @@ fn fields<'a>(
     if !reading.values(b"trailer").flat_map(|value| value.split(|byte| *byte == b',')).all(may_be_announced) {
         return None;
     }
-    let lengths: Vec<&[u8]> = reading.values(b"content-length").collect();
+    let mut lengths: Vec<&[u8]> = reading.values(b"content-length").collect();
+    if reading.first.len() == 2 {
+        // Of a response they are equal.
+        lengths.truncate(1);
+    }
     let codings: Vec<&[u8]> = reading.values(b"transfer-encoding").collect();
     reading.announced = match (&lengths[..], &codings[..]) {
         ([], []) => None,
@@ -264,5 +307,6 @@ fn target_fits(method: &[u8], target: &[u8], host: Option<&[u8]>) -> bool {
     let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| lower.starts_with(scheme));
     let Some(rest) = scheme.map(|scheme| &lower[scheme.len()..]) else { return false };
     let authority = rest.split(|byte| matches!(byte, b'/' | b'?')).next().unwrap_or_default();
+    let authority = without_empty_port(authority);
     is_authority(authority) && host.is_none_or(|host| host.eq_ignore_ascii_case(authority))
 }

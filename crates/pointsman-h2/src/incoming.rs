@@ -14,9 +14,6 @@ pub(crate) const CHUNK_OVERHEAD_BYTES: usize = "ffffffffffffffff\r\n\r\n".len();
 /// Trailers larger than this are not passed on.
 const TRAILER_BYTES_MAX: usize = 8 * 1024;
 
-/// Of a body that nobody wants so many bytes may come before its stream is ended.
-const REST_BYTES_MAX: usize = 64 * 1024;
-
 /// How a body is framed in the HTTP/1.1 message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
@@ -51,12 +48,37 @@ enum State {
     Broken,
 }
 
-/// Nothing of it is granted again, so that no more than its window comes.
-pub(crate) fn poll_rest(body: &mut RecvStream, context: &mut Context<'_>) -> Poll<()> {
+/// How much may still come of a body that nobody wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// What the window lets through. A client that has filled it reads the response while it waits.
+    Window,
+    /// All of it: some clients wait until they have sent the body of a request that succeeded.
+    All,
+}
+
+/// What came of the rest of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestCame {
+    /// Some of it, with [`Rest::All`]. More may follow.
+    Some,
+    /// Its end.
+    End,
+}
+
+/// Throws away what still comes of a body.
+pub(crate) fn poll_rest(body: &mut RecvStream, context: &mut Context<'_>, rest: Rest) -> Poll<RestCame> {
     while !body.is_end_stream() {
         match ready!(body.poll_data(context)) {
-            Some(Ok(_)) if body.flow_control().used_capacity() <= REST_BYTES_MAX => {}
-            Some(_) => break,
+            Some(Ok(_)) if rest == Rest::Window => {}
+            Some(Ok(_)) => {
+                let used = body.flow_control().used_capacity();
+                return Poll::Ready(match body.flow_control().release_capacity(used) {
+                    Ok(()) => RestCame::Some,
+                    Err(_) => RestCame::End,
+                });
+            }
+            Some(Err(_)) => break,
             // Behind the last of it there may be trailers.
             None => {
                 let (Ok(_) | Err(_)) = ready!(body.poll_trailers(context));
@@ -64,7 +86,7 @@ pub(crate) fn poll_rest(body: &mut RecvStream, context: &mut Context<'_>) -> Pol
             }
         }
     }
-    Poll::Ready(())
+    Poll::Ready(RestCame::End)
 }
 
 impl Incoming {
@@ -78,9 +100,9 @@ impl Incoming {
         (self.framing, self.state) = (Framing::Raw, State::Data);
     }
 
-    /// Throws away what still comes. Ready at its end, and as soon as too much has come.
-    pub(crate) fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        poll_rest(&mut self.body, context)
+    /// Throws away what still comes. Ready at its end.
+    pub(crate) fn poll_rest(&mut self, context: &mut Context<'_>, rest: Rest) -> Poll<RestCame> {
+        poll_rest(&mut self.body, context, rest)
     }
 
     /// Appends what has come to `out`, within its room; 0 is the end.

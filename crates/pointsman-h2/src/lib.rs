@@ -27,6 +27,7 @@ mod stream;
 
 pub use connection::{Connection, Fault, Limits, PREFACE};
 pub use frames::Frames;
+pub use incoming::{Rest, RestCame};
 pub use overhead::overhead_bytes_max;
 pub use request::Oddity;
 pub use server::{Requests, ServerConnection, ServerLimits, open};

@@ -16,7 +16,7 @@ use http::{HeaderMap, Request, Response, StatusCode, uri::Scheme};
 use crate::answer;
 use crate::fields::{broken, read_lines};
 use crate::held::{Held, Piece};
-use crate::incoming::{CHUNK_OVERHEAD_BYTES, Incoming, poll_rest};
+use crate::incoming::{CHUNK_OVERHEAD_BYTES, Incoming, Rest, RestCame, poll_rest};
 use crate::outgoing::{poll_leave, with_head};
 use crate::request::{self, Oddity};
 
@@ -231,13 +231,13 @@ impl Stream {
     }
 
     /// Throws away what still comes of the request: a client that reads of the stream's end before it has sent all may
-    /// take a whole answer for none. Ready when all has come, or too much.
-    pub fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    /// take a whole answer for none.
+    pub fn poll_rest(&mut self, context: &mut Context<'_>, rest: Rest) -> Poll<RestCame> {
         match &mut self.input {
-            _ if self.tunnel == Tunnel::Open => Poll::Ready(()),
-            Input::Head(_, None) => Poll::Ready(()),
-            Input::Head(_, Some(body)) => poll_rest(body, context),
-            Input::Body(incoming) => incoming.poll_rest(context),
+            _ if self.tunnel == Tunnel::Open => Poll::Ready(RestCame::End),
+            Input::Head(_, None) => Poll::Ready(RestCame::End),
+            Input::Head(_, Some(body)) => poll_rest(body, context, rest),
+            Input::Body(incoming) => incoming.poll_rest(context, rest),
         }
     }
 

@@ -29,6 +29,21 @@ impl Announced {
         }
     }
 
+    /// The same of a response, where lines and list members that are all equal count as one (RFC 9112 section 6.3).
+    /// Returns the bytes of the one value, or `None` where an earlier line has it.
+    pub(crate) fn length_of_response(&mut self, value: &[u8]) -> Result<Option<usize>, Refusal> {
+        let is_first = self.length.is_none();
+        for member in value.split(|&byte| byte == b',') {
+            let length = parse_length(member.trim_ascii())?;
+            if self.length.is_some_and(|known| known != length) {
+                return Err(Refusal::ContentLength);
+            }
+            self.length = Some(length);
+        }
+        let first = value.split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii_end();
+        Ok(is_first.then_some(first.len()))
+    }
+
     /// HTTP/1.0 knows no transfer codings: whoever is next may read the body otherwise.
     pub(crate) fn coding(&mut self, value: &[u8], version: Version) -> Result<(), Refusal> {
         if version == Version::Http10 {

@@ -35,17 +35,25 @@ impl RequestHead {
 impl ResponseHead {
     /// Whether a client is sent the head as it came, where nothing is added.
     pub fn passes_as_it_came(&self) -> bool {
-        self.version != Version::Http10 && pass_as_they_came(&self.lines)
+        self.version != Version::Http10 && !self.lacks_space() && pass_as_they_came(&self.lines)
+    }
+
+    /// Whether the status line ends behind the code. Recipients may rely on the space that belongs there also without
+    /// a reason phrase (RFC 9112 section 4).
+    fn lacks_space(&self) -> bool {
+        self.first_line == b"HTTP/1.1 200\r\n".len()
     }
 
     /// Appends the head that a client is sent: the status line with our version, every line not
     /// dropped, then `added`, whole lines with their CRLF, then the empty line.
     pub fn forward(&self, buffer: &[u8], added: &[u8], out: &mut Vec<u8>) {
         let lines_start = match self.version {
-            Version::Http11 | Version::Http2 => 0,
-            Version::Http10 => {
+            Version::Http11 | Version::Http2 if !self.lacks_space() => 0,
+            Version::Http10 | Version::Http11 | Version::Http2 => {
+                let status = &buffer[VERSION_BYTES..self.first_line - b"\r\n".len()];
                 out.extend_from_slice(b"HTTP/1.1");
-                out.extend_from_slice(&buffer[VERSION_BYTES..self.first_line]);
+                out.extend_from_slice(status);
+                out.extend_from_slice(if self.lacks_space() { b" \r\n" } else { b"\r\n" });
                 self.first_line
             }
         };

@@ -1,42 +1,58 @@
 //! The field lines of a head, from the line behind its first one to the empty line that ends it.
 //!
 //! Each line has one form only (RFC 9112 section 5): a token, a colon, blanks, a value, blanks, CRLF. There
-//! are no folds, no blanks before the colon, and no line ends in anything but CRLF. A line is refused at its
+//! are no folds, no blanks before the colon of a request's field, and no line ends in anything but CRLF. A line is refused at its
 //! first byte that cannot stand there, and what is said of a head does not depend on how its bytes arrive.
 
 use crate::Refusal;
 use crate::header::{HeaderKind, HeaderLine, is_token_byte};
+use crate::odd_name;
 use crate::sixteen::{up_to_control, up_to_unusual};
+
+/// Which head lines stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    Request,
+    /// Blanks before a colon are taken away (RFC 9112 section 5.1), but not of a field that the switch acts on.
+    Response,
+}
 
 /// Reads the lines from `first` on. Returns where the head ends, or nothing while it is not whole.
 pub(crate) fn read(
     lines: &mut Vec<HeaderLine>,
     buffer: &[u8],
     first: usize,
-    headers_max: usize,
+    (of, headers_max): (Head, usize),
 ) -> Result<Option<usize>, Refusal> {
     lines.clear();
     let mut start = first;
     loop {
         let mut name_end = up_to_unusual(buffer, start);
         let mut is_odd = false;
+        let mut colon = name_end;
         if buffer.get(name_end) != Some(&b':') || name_end == start {
-            match other_than_usual(buffer, start)? {
-                Other::Name(end) => (name_end, is_odd) = (end, true),
+            match other_than_usual(buffer, start, of)? {
+                Other::Name { end, colon_at } => {
+                    is_odd = odd_name::is_odd(&buffer[start..end]);
+                    (name_end, colon) = (end, colon_at);
+                }
                 Other::End(end) => return Ok(end),
             }
         }
         if lines.len() >= headers_max {
             return Err(Refusal::TooManyHeaders);
         }
-        let value_end = up_to_control(buffer, name_end + 1);
+        let value_end = up_to_control(buffer, colon + 1);
         let Some(end) = line_feed(buffer, value_end)? else { return Ok(None) };
         let name = &buffer[start..name_end];
-        let (blanks, value) = value(&buffer[name_end + 1..value_end]);
-        let value_start = name_end + 1 + blanks;
+        let (blanks, value) = value(&buffer[colon + 1..value_end]);
+        let value_start = colon + 1 + blanks;
         let kind = HeaderKind::of(name, is_odd);
-        let is_tight =
-            || buffer[name_end + 1] == b' ' && blanks == 1 && value_start + value.len() == value_end;
+        let is_spaced = colon > name_end;
+        if is_spaced && (kind.is_acted_on() || kind == HeaderKind::Odd) {
+            return Err(Refusal::BlankBeforeColon);
+        }
+        let is_tight = || buffer[colon + 1] == b' ' && blanks == 1 && value_start + value.len() == value_end;
         // Offsets fit: a head is never longer than `head_bytes_max`, far below 4 GiB.
         lines.push(HeaderLine {
             start: start as u32,
@@ -47,7 +63,7 @@ pub(crate) fn read(
             kind,
             dropped: false,
             hidden: false,
-            respelled: kind.is_acted_on() && !(is_tight() && kind.plain_value(value) == value),
+            respelled: is_spaced || kind.is_acted_on() && !(is_tight() && kind.plain_value(value) == value),
         });
         start = end;
     }
@@ -83,14 +99,14 @@ fn value(bytes: &[u8]) -> (usize, &[u8]) {
 
 /// What stands where a name of letters, digits and `-` does not.
 enum Other {
-    /// A name with other bytes in it; the colon is there.
-    Name(usize),
+    /// A name with other bytes in it, or with blanks behind it; the colon is there.
+    Name { end: usize, colon_at: usize },
     /// The head's end behind the empty line, or nothing where it is unfinished.
     End(Option<usize>),
 }
 
 #[cold]
-fn other_than_usual(buffer: &[u8], start: usize) -> Result<Other, Refusal> {
+fn other_than_usual(buffer: &[u8], start: usize, of: Head) -> Result<Other, Refusal> {
     let line = &buffer[start..];
     match line {
         [b'\r', b'\n', ..] => return Ok(Other::End(Some(start + b"\r\n".len()))),
@@ -99,9 +115,16 @@ fn other_than_usual(buffer: &[u8], start: usize) -> Result<Other, Refusal> {
         _ => {}
     }
     let name_bytes = token(line);
-    match line.get(name_bytes) {
+    let blanks = match of {
+        Head::Response if name_bytes > 0 => {
+            line[name_bytes..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+        }
+        Head::Request | Head::Response => 0,
+    };
+    let end = start + name_bytes;
+    match line.get(name_bytes + blanks) {
         None => Ok(Other::End(None)),
-        Some(b':') if name_bytes > 0 => Ok(Other::Name(start + name_bytes)),
+        Some(b':') if name_bytes > 0 => Ok(Other::Name { end, colon_at: end + blanks }),
         Some(_) => Err(Refusal::Syntax),
     }
 }
@@ -120,7 +143,7 @@ mod tests {
 
     fn outcome(head: &[u8]) -> Result<Option<Vec<Pair<'_>>>, Refusal> {
         let mut lines = Vec::new();
-        let end = read(&mut lines, head, 0, 3)?;
+        let end = read(&mut lines, head, 0, (Head::Request, 3))?;
         assert!(end.is_none_or(|end| end == head.len()));
         Ok(end.map(|_| lines.iter().map(|line| (line.name(head), line.value(head))).collect()))
     }

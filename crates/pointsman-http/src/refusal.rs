@@ -46,6 +46,8 @@ pub enum Refusal {
     /// A name that some servers take for Content-Length or Transfer-Encoding: written with `_`, it is the
     /// same variable to CGI and its heirs (RFC 3875 section 4.1.18).
     Lookalike,
+    /// Blanks before the colon of a response's field that the switch acts on (RFC 9112 section 5.1).
+    BlankBeforeColon,
     /// A name that some servers take for another one, where the listener takes none (RFC 3875 section 4.1.18).
     OddName,
     /// Trailer announces a field that may not stand in trailers (RFC 9110 section 6.5.1).
@@ -114,6 +116,7 @@ impl Refusal {
             Refusal::LengthConflict => "both Content-Length and Transfer-Encoding",
             Refusal::TransferEncoding => "malformed Transfer-Encoding",
             Refusal::Lookalike => "a field name that some take for Content-Length or Transfer-Encoding",
+            Refusal::BlankBeforeColon => "blanks before the colon of a field that the switch acts on",
             Refusal::OddName => "a field name of more than letters, digits and hyphens",
             Refusal::Trailer => "Trailer announces a forbidden trailer",
             Refusal::TraceContent => "TRACE with content",

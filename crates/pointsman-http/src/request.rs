@@ -65,8 +65,8 @@ impl RequestHead {
         self.start = start as u32;
         self.version = line.version;
         self.first_line(buffer, &line)?;
-        let Some(end) = lines::read(&mut self.lines, window, line.end, limits.headers_max.min(HEADERS_MAX))?
-        else {
+        let limit = (lines::Head::Request, limits.headers_max.min(HEADERS_MAX));
+        let Some(end) = lines::read(&mut self.lines, window, line.end, limit)? else {
             return more();
         };
         self.head_bytes = end;
@@ -157,6 +157,7 @@ impl RequestHead {
             None if self.version == Version::Http11 => Err(Refusal::NoHost),
             None => Ok(()),
             Some(host) => {
+                let host = self.without_empty_port(buffer, host);
                 if !target::is_authority(&buffer[host.clone()]) {
                     return Err(Refusal::Host);
                 }
@@ -169,6 +170,18 @@ impl RequestHead {
                 Ok(())
             }
         }
+    }
+
+    /// Takes an empty port off the Host line (RFC 3986 section 6.2.3), for the rules and the server.
+    fn without_empty_port(&mut self, buffer: &[u8], host: Range<usize>) -> Range<usize> {
+        let end = host.start + target::without_empty_port(&buffer[host.clone()]).len();
+        if end < host.end {
+            for line in self.lines.iter_mut().filter(|line| line.kind == HeaderKind::Host) {
+                line.value_bytes = (end - host.start) as u32;
+                line.respelled = true;
+            }
+        }
+        host.start..end
     }
 
     /// The method, for what may be done with it.
@@ -261,6 +274,18 @@ impl RequestHead {
     /// Whether the client waits for 100 before it sends the body.
     pub fn expects_continue(&self) -> bool {
         self.expects_continue
+    }
+
+    /// Whether the request is a gRPC call, as its media type says. gRPC-Web is another protocol.
+    pub fn is_grpc(&self, buffer: &[u8]) -> bool {
+        const MEDIA_TYPE: &[u8] = b"application/grpc";
+        let of_type = |line: &&HeaderLine| line.kind == HeaderKind::ContentType && !line.hidden;
+        let is_grpc = |line: &HeaderLine| {
+            line.value(buffer).split_at_checked(MEDIA_TYPE.len()).is_some_and(|(start, rest)| {
+                start.eq_ignore_ascii_case(MEDIA_TYPE) && matches!(rest, [] | [b'+' | b';' | b' ', ..])
+            })
+        };
+        self.lines.iter().find(of_type).is_some_and(is_grpc)
     }
 
     /// All header lines in order.

@@ -41,8 +41,8 @@ impl ResponseHead {
         self.status = line.status;
         self.version = line.version;
         self.first_line = line.end;
-        let Some(end) = lines::read(&mut self.lines, window, line.end, limits.headers_max.min(HEADERS_MAX))?
-        else {
+        let limit = (lines::Head::Response, limits.headers_max.min(HEADERS_MAX));
+        let Some(end) = lines::read(&mut self.lines, window, line.end, limit)? else {
             return more();
         };
         self.head_bytes = end;
@@ -57,7 +57,16 @@ impl ResponseHead {
         for line in &mut self.lines {
             match line.kind {
                 HeaderKind::Plain => continue,
-                HeaderKind::ContentLength => announced.length(line.value(buffer))?,
+                HeaderKind::ContentLength => {
+                    match announced.length_of_response(line.value(buffer))? {
+                        Some(bytes) => {
+                            line.respelled |= bytes < line.value_bytes as usize;
+                            line.value_bytes = bytes as u32;
+                        }
+                        None => line.dropped = true,
+                    }
+                    continue;
+                }
                 HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
                 HeaderKind::Trailer if !trailer::answer_may_announce(line.value(buffer)) => {
                     return Err(Refusal::Trailer);
@@ -79,6 +88,37 @@ impl ResponseHead {
         let has_no_body = interim_or_empty || self.status == 304 || to == AnswerTo::Head;
         self.framing = if has_no_body { Framing::None } else { framing.unwrap_or(Framing::UntilClose) };
         Ok(())
+    }
+
+    /// Position of the byte, or the field line, for which the head at the start of `buffer` is refused.
+    ///
+    /// A head that is cut before that byte is unfinished, so that it is found by halves.
+    pub fn fault_at(&mut self, buffer: &[u8], to: AnswerTo, limits: &HeadLimits) -> usize {
+        let Err(refusal) = self.parse(buffer, to, limits) else { return buffer.len() };
+        let kind = match refusal {
+            Refusal::ContentLength => Some(HeaderKind::ContentLength),
+            Refusal::TransferEncoding | Refusal::TransferCoding | Refusal::LengthConflict => {
+                Some(HeaderKind::TransferEncoding)
+            }
+            Refusal::Trailer => Some(HeaderKind::Trailer),
+            Refusal::Lookalike => Some(HeaderKind::Lookalike),
+            Refusal::Connection => Some(HeaderKind::Connection),
+            _ => None,
+        };
+        if let Some(kind) = kind
+            && let Some(line) = self.lines.iter().rfind(|line| line.kind == kind)
+        {
+            return line.start as usize;
+        }
+        let (mut unfinished, mut refused) = (0, buffer.len());
+        while unfinished + 1 < refused {
+            let middle = unfinished.midpoint(refused);
+            match self.parse(&buffer[..middle], to, limits) {
+                Ok(_) => unfinished = middle,
+                Err(_) => refused = middle,
+            }
+        }
+        unfinished
     }
 
     /// 1xx and 204 have no body and may not announce one (RFC 9110 section 8.6, RFC 9112 section 6.1).

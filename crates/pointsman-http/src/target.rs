@@ -48,11 +48,18 @@ pub(crate) fn split(method: Method, target: &[u8]) -> Result<TargetParts, Refusa
     };
     let rest = &target[scheme_bytes..];
     let authority_bytes = rest.iter().position(|&byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+    let origin = scheme_bytes + authority_bytes..target.len();
+    let authority_bytes = without_empty_port(&rest[..authority_bytes]).len();
     let authority = scheme_bytes..scheme_bytes + authority_bytes;
     if !is_authority(&target[authority.clone()]) {
         return Err(Refusal::Target);
     }
-    Ok(TargetParts { form: TargetForm::Absolute, origin: authority.end..target.len(), authority })
+    Ok(TargetParts { form: TargetForm::Absolute, origin, authority })
+}
+
+/// An authority without the `:` of an empty port, which is the port of the scheme (RFC 3986 section 6.2.3).
+pub(crate) fn without_empty_port(authority: &[u8]) -> &[u8] {
+    authority.strip_suffix(b":").unwrap_or(authority)
 }
 
 fn starts_with_ignoring_case(target: &[u8], prefix: &[u8]) -> bool {
@@ -131,6 +138,10 @@ mod tests {
         check(Method::Get, "http://a.example", Ok((Absolute, "a.example", "")));
         check(Method::Get, "HTTPS://a.example:8443/x?y", Ok((Absolute, "a.example:8443", "/x?y")));
         check(Method::Get, "http://[::1]:80/", Ok((Absolute, "[::1]:80", "/")));
+        check(Method::Get, "http://a:/x", Ok((Absolute, "a", "/x")));
+        check(Method::Get, "http://[::1]:", Ok((Absolute, "[::1]", "")));
+        check(Method::Get, "http://a::/x", Err(Refusal::Target));
+        check(Method::Get, "http://:/x", Err(Refusal::Target));
         check(Method::Options, "*", Ok((Asterisk, "", "*")));
         for bad in ["*", "a", "", "a.example:80", "ftp://a/", "http://", "http:///x", "http://u@a/", "/a#b"] {
             check(Method::Get, bad, Err(Refusal::Target));

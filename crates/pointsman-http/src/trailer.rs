@@ -1,5 +1,7 @@
 //! Trailer lines after the last chunk (RFC 9112 section 7.1.2), checked as they go by.
 
+use std::ops::Range;
+
 use crate::body::{BodyFault, Fed};
 use crate::header::{is_token, is_token_byte, is_value_byte};
 use crate::odd_name::is_odd;
@@ -8,6 +10,45 @@ use crate::odd_name::is_odd;
 const TRAILERS_BYTES_MAX: u32 = 8 * 1024;
 /// How much of a name is kept: more than the longest of the forbidden names and prefixes.
 const NAME_BYTES_KEPT: usize = 24;
+
+/// Treatment of trailer lines in a body that is forwarded with its framing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trailers {
+    /// They are forwarded.
+    #[default]
+    Forward,
+    /// They are cut out.
+    Drop,
+    /// They are cut out and handed over in [`Cut::lines`] behind the last of them.
+    SetAside,
+}
+
+/// Trailer lines that were cut out of the bytes fed last.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Position of the lines in those bytes. What stands there is not forwarded.
+    pub place: Range<usize>,
+    /// All trailer lines of the body, once the last one was read. Those that are forwarded go to `place`.
+    pub lines: Vec<u8>,
+}
+
+impl Cut {
+    /// Keeps only the lines whose names `passes` accepts.
+    pub fn retain(&mut self, passes: impl Fn(&[u8]) -> bool) {
+        retain_lines(&mut self.lines, passes);
+    }
+}
+
+/// Keeps only the whole field lines whose names `passes` accepts.
+pub fn retain_lines(lines: &mut Vec<u8>, passes: impl Fn(&[u8]) -> bool) {
+    let mut kept = Vec::new();
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        if passes(line.split(|byte| *byte == b':').next().unwrap_or_default()) {
+            kept.extend_from_slice(line);
+        }
+    }
+    *lines = kept;
+}
 
 /// Follows trailer lines up to the empty line that ends the message.
 ///
@@ -23,7 +64,14 @@ pub(crate) struct TrailerReader {
     is_odd: bool,
     /// Whether it may.
     allows_odd: bool,
+    treatment: Trailers,
+    /// Lines that are set aside.
+    aside: Option<Box<Aside>>,
 }
+
+/// Lines that are set aside. Boxed, for most bodies have none.
+#[derive(Debug, Default)]
+struct Aside(Vec<u8>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
@@ -40,7 +88,30 @@ impl TrailerReader {
         TrailerReader { allows_odd: true, ..TrailerReader::default() }
     }
 
-    pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
+    pub(crate) fn treat(&mut self, treatment: Trailers) {
+        self.treatment = treatment;
+    }
+
+    /// Follows `bytes`, and says what is cut out of them.
+    pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<(Fed, Option<Cut>), BodyFault> {
+        let was_behind_lines = self.place == Place::LastLineFeed;
+        let fed = self.read(bytes)?;
+        if self.treatment == Trailers::Forward || was_behind_lines {
+            return Ok((fed, None));
+        }
+        let is_behind_lines = fed.done || self.place == Place::LastLineFeed;
+        // The empty line is forwarded.
+        let empty_line_bytes = usize::from(is_behind_lines) + usize::from(fed.done);
+        let place = 0..fed.used - empty_line_bytes;
+        if self.treatment == Trailers::SetAside && !place.is_empty() {
+            self.aside.get_or_insert_default().0.extend_from_slice(&bytes[place.clone()]);
+        }
+        let lines = self.aside.take_if(|_| is_behind_lines).map(|aside| aside.0).unwrap_or_default();
+        let is_cut = !place.is_empty() || !lines.is_empty();
+        Ok((fed, is_cut.then_some(Cut { place, lines })))
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
         for (at, &byte) in bytes.iter().enumerate() {
             self.bytes += 1;
             if self.bytes > TRAILERS_BYTES_MAX {
@@ -85,12 +156,22 @@ impl TrailerReader {
 
 /// Whether a Trailer line announces nothing that is refused when it comes.
 pub(crate) fn may_announce(value: &[u8]) -> bool {
-    names(value).all(|name| !is_odd(name) && may_come(name))
+    names(value).all(may_trail_request)
 }
 
 /// The same in an answer, where odd names may come.
 pub(crate) fn answer_may_announce(value: &[u8]) -> bool {
     names(value).all(may_come)
+}
+
+/// The names that the value of a Trailer line announces.
+pub fn announced(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    names(value)
+}
+
+/// Whether a request's trailer of this name is well-formed and not refused.
+pub fn may_trail_request(name: &[u8]) -> bool {
+    !is_odd(name) && may_come(name)
 }
 
 fn names(value: &[u8]) -> impl Iterator<Item = &[u8]> {

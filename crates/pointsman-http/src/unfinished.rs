@@ -73,6 +73,8 @@ impl Unfinished {
         let line = &buffer[line_start..];
         let place = match line.last() {
             None | Some(b'\r') => Place::Elsewhere,
+            // Only a colon may follow blanks behind a name.
+            Some(b' ' | b'\t') if line_start > start && !line.contains(&b':') => Place::Elsewhere,
             Some(_) if line_start <= start => in_first_line(line),
             Some(_) if line.contains(&b':') => Place::Value,
             Some(_) => Place::Name,

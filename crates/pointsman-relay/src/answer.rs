@@ -17,8 +17,10 @@ use crate::onward::other_bytes;
 use crate::presence::Ahead;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
+use crate::response_fault::{ResponseFault, body_refused, head_refused};
 use crate::session::{After, Session};
 use crate::shard::Scratch;
+use crate::trailers::TrailerFilter;
 use crate::transport::Transport;
 use crate::upgrade::say_upgrade;
 use crate::verdict::Forward;
@@ -33,6 +35,7 @@ pub(crate) struct FinalHead {
     body: BodyReader,
     /// Lines behind the body, where it is passed on without its framing.
     trailers: Vec<u8>,
+    filter: TrailerFilter,
     form: BodyForm,
     /// Whether the server's connection can serve again after this answer.
     server_keeps: bool,
@@ -130,15 +133,16 @@ impl<C: Transport> Session<C> {
         let Scratch { response: head, lines, .. } = &mut *self.shard.scratch.borrow_mut();
         let limits = server.head_limits();
         let complete = head.parse_on(received, &mut exchange.unfinished, exchange.to, &limits);
-        if !complete.map_err(|_| Fault::Server(ServerFault::Protocol))? {
+        let complete = complete.map_err(|refusal| {
+            let came = (received.as_slice(), exchange.to, &limits);
+            head_refused(refusal, came, (&self.shard, server), exchange)
+        })?;
+        if !complete {
             return Ok(Found::More);
         }
         let granted = exchange.upgrade.as_deref().and_then(|upgrade| head.grants(received, upgrade));
         if head.is_interim() && granted.is_none() {
-            // A server may change only to a protocol that it was asked for.
-            if head.status() == 101 || exchange.interims >= INTERIM_MAX {
-                return Err(Fault::Server(ServerFault::Protocol));
-            }
+            may_pass(head, exchange)?;
             // It is not sent again: what it holds serves for the answer.
             held.into_iter().for_each(Forward::let_go_sent);
             let mut message = self.shard.buffers.head();
@@ -151,7 +155,7 @@ impl<C: Transport> Session<C> {
         // A client that asked so over HTTP/2 takes every success for a change (RFC 8441 section 5).
         let is_mistaken = exchange.upgrade.is_some() && exchange.version == Version::Http2;
         if is_mistaken && granted.is_none() && matches!(head.status(), 200..300) {
-            return Err(Fault::Server(ServerFault::Protocol));
+            return Err(Fault::Server(ServerFault::Response(ResponseFault::NoUpgrade)));
         }
         if let Some(forward) = held {
             self.takes(head.status(), server, forward, exchange)?;
@@ -160,15 +164,7 @@ impl<C: Transport> Session<C> {
             (Framing::Chunked, Version::Http10 | Version::Http2) => BodyForm::Unchunked,
             _ => BodyForm::AsItCame,
         };
-        let knows_chunks = exchange.version != Version::Http10;
-        let ends_at_close = match head.framing() {
-            Framing::UntilClose => true,
-            Framing::Chunked => !knows_chunks,
-            Framing::None | Framing::Length(_) => false,
-        };
-        // It should have none; some clients read none, and would take it for the next answer (RFC 9110 15.3.6).
-        let is_reset_with_content = head.status() == 205 && head.framing() != Framing::None;
-        exchange.keeps_client &= !ends_at_close && !is_reset_with_content && !self.is_ending();
+        exchange.keeps_client &= keeps_client(head, exchange.version) && !self.is_ending();
         exchange.keeps_client &= granted.is_none();
         let is_websocket = granted.is_some_and(|granted| granted.is_websocket);
         drop_codings(head, exchange.version);
@@ -187,10 +183,17 @@ impl<C: Transport> Session<C> {
             (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
             (true, Version::Http11) => {}
         }
-        let (mut body, mut trailers) = (BodyReader::of_answer(head.framing()), Vec::new());
+        // Behind this nothing else asks for it.
+        let filter = TrailerFilter::Response(exchange.of_answer.take());
+        let mut body = BodyReader::of_answer(head.framing());
+        if form == BodyForm::AsItCame {
+            body = body.with_trailers(filter.treatment());
+        }
+        let mut trailers = Vec::new();
         let came_bytes = received.len() - head.head_bytes();
         let whole = (&*head, &mut *received, lines.as_slice());
-        let (message, fed) = message(whole, (&mut body, &mut trailers, form), || self.shard.buffers.head())?;
+        let behind = (&mut body, &mut trailers, form, &filter);
+        let (message, fed) = message(whole, behind, || self.shard.buffers.head())?;
         exchange.status = head.status();
         server.hear(Heard::of_status(head.status()), exchange.is_trial, self.shard.clock);
         if head.status() == 101 {
@@ -198,7 +201,7 @@ impl<C: Transport> Session<C> {
         }
         // A server that says more than its answer is out of step with us.
         let server_keeps = head.keeps_alive() && fed.used == came_bytes;
-        Ok(Found::Final(FinalHead { message, body, trailers, form, server_keeps, is_websocket }))
+        Ok(Found::Final(FinalHead { message, body, trailers, filter, form, server_keeps, is_websocket }))
     }
 
     /// Sends a final answer to its end.
@@ -214,6 +217,10 @@ impl<C: Transport> Session<C> {
             return Box::pin(self.switch_protocols(head, reached, exchange)).await;
         }
         exchange.response_bytes += head.message.len() as u64;
+        if head.body.is_done() && self.io.of_http2().is_some() {
+            // On the heap: most requests are whole.
+            Box::pin(self.rest_before_success(exchange.status, exchange)).await;
+        }
         self.is_amid_answer = true;
         if head.body.is_done() {
             self.io.ends_with(&head.trailers);
@@ -264,13 +271,22 @@ impl<C: Transport> Session<C> {
     ) -> Result<(), Fault> {
         reached.answer.release();
         let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
-        let mut down =
-            Pump::new(&self.shard.buffers, (body, head.form), u64::MAX, (exchange.bandwidth, Toward::Client));
+        let filter = std::mem::take(&mut head.filter);
+        let mut down = Pump::new(
+            &self.shard.buffers,
+            (body, head.form, filter),
+            u64::MAX,
+            (exchange.bandwidth, Toward::Client),
+        );
         down.trailers = std::mem::take(&mut head.trailers);
         down.through_pipe(&self.shard, &reached.server.io, &self.io);
         let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
         self.io.set_unsent_bytes_max(unsent.as_ref().map_or(UNSENT_BYTES_MAX, |_| UNSENT_BODY_BYTES_MAX));
         let relayed = self.pump_down(&mut down, &mut reached.server, upload).await;
+        if let Err(Fault::Server(ServerFault::Response(ResponseFault::Body(fault)))) = relayed {
+            let server = (&*self.shard, &**reached.server.server());
+            body_refused(fault, down.read_bytes, server, exchange);
+        }
         self.io.set_unsent_bytes_max(UNSENT_BYTES_MAX);
         exchange.response_bytes += down.read_bytes;
         reached.is_reusable &= relayed.is_ok() && !down.has_excess();
@@ -358,24 +374,41 @@ fn ahead(has_whole_request: bool) -> Ahead {
 /// were read into, where nothing in it changes.
 fn message(
     (head, received, lines): (&ResponseHead, &mut PooledBuffer, &[u8]),
-    (body, trailers, form): (&mut BodyReader, &mut Vec<u8>, BodyForm),
+    (body, trailers, form, filter): (&mut BodyReader, &mut Vec<u8>, BodyForm, &TrailerFilter),
     buffer: impl FnOnce() -> PooledBuffer,
 ) -> Result<(PooledBuffer, Fed), Fault> {
-    let broken = |_| Fault::Server(ServerFault::Protocol);
+    let broken = |fault| Fault::Server(ServerFault::Response(ResponseFault::Body(fault)));
     let came = &received[head.head_bytes()..];
     if form == BodyForm::AsItCame && lines.is_empty() && head.passes_as_it_came() {
         let fed = body.feed(came).map_err(broken)?;
         received.truncate(head.head_bytes() + fed.used);
+        if let Some(mut cut) = body.take_cut() {
+            filter.apply(&mut cut);
+            let start = head.head_bytes();
+            received.splice(start + cut.place.start..start + cut.place.end, cut.lines);
+        }
         return Ok((received.take(), fed));
     }
     let mut message = buffer();
     room_for(&mut message, head, received, lines)?;
     head.forward(received, lines, &mut message);
     let fed = match form {
-        BodyForm::AsItCame => body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used])),
+        BodyForm::AsItCame => body.feed(came),
         BodyForm::Unchunked => body.feed_unchunked(came, &mut message, trailers),
     };
-    Ok((message, fed.map_err(broken)?))
+    let fed = fed.map_err(broken)?;
+    match (form, body.take_cut()) {
+        (BodyForm::Unchunked, _) if fed.done => filter.retain(trailers),
+        (BodyForm::Unchunked, _) => {}
+        (BodyForm::AsItCame, None) => message.extend_from_slice(&came[..fed.used]),
+        (BodyForm::AsItCame, Some(mut cut)) => {
+            filter.apply(&mut cut);
+            message.extend_from_slice(&came[..cut.place.start]);
+            message.extend_from_slice(&cut.lines);
+            message.extend_from_slice(&came[cut.place.end..fed.used]);
+        }
+    }
+    Ok((message, fed))
 }
 
 /// HTTP/1.0 and HTTP/2 know no transfer codings, not even in an answer to HEAD.
@@ -384,6 +417,28 @@ fn drop_codings(head: &mut ResponseHead, version: Version) {
         let codings = head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
         codings.for_each(|line| line.dropped = true);
     }
+}
+
+/// Whether an interim response is passed on. A server may change only to a protocol that it was asked for.
+fn may_pass(head: &ResponseHead, exchange: &Exchange) -> Result<(), Fault> {
+    let fault = match head.status() {
+        101 => ResponseFault::UnaskedUpgrade,
+        _ if exchange.interims >= INTERIM_MAX => ResponseFault::Interims,
+        _ => return Ok(()),
+    };
+    Err(Fault::Server(ServerFault::Response(fault)))
+}
+
+/// Whether the connection of a client that speaks `version` can go on behind the response.
+fn keeps_client(head: &ResponseHead, version: Version) -> bool {
+    let ends_at_close = match head.framing() {
+        Framing::UntilClose => true,
+        Framing::Chunked => version == Version::Http10,
+        Framing::None | Framing::Length(_) => false,
+    };
+    // It should have none; some clients read none, and would take it for the next answer (RFC 9110 15.3.6).
+    let is_reset_with_content = head.status() == 205 && head.framing() != Framing::None;
+    !ends_at_close && !is_reset_with_content
 }
 
 /// Whether the answer goes on with the `Date` that it came with.
@@ -409,6 +464,8 @@ fn fault_of(fault: &PumpFault) -> Fault {
         // It is the request's, which was on its way at the same time.
         PumpFault::Content(cause) => Fault::Content(*cause),
         PumpFault::Memory => Fault::Memory,
-        PumpFault::Body(_) | PumpFault::TooLarge => Fault::Server(ServerFault::Protocol),
+        // There is no limit on a response's length.
+        PumpFault::Body(fault) => Fault::Server(ServerFault::Response(ResponseFault::Body(*fault))),
+        PumpFault::TooLarge => Fault::Server(ServerFault::Closed),
     }
 }

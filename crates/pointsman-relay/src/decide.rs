@@ -63,14 +63,13 @@ fn decide_by_head<C: Transport>(
     }
     exchange.method = head.method();
     exchange.version = head.version();
+    exchange.is_grpc = of_http2.is_some() && head.is_grpc(received);
     exchange.to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
-    exchange.booked = match &of_http2 {
+    let booked = match &of_http2 {
         Some(stream) => shard.buffers.stream(received.len(), stream.window_bytes),
         None => shard.buffers.exchange(received.len(), session.connection.tls.is_some()),
     };
-    if exchange.booked.is_none() {
-        return Err(Fault::Memory);
-    }
+    exchange.booked = Some(booked.ok_or(Fault::Memory)?);
     exchange.keeps_client = head.keeps_alive() && !session.is_last_request(listener);
     let peer = session.peer(listener);
     let asked = AskedOver { connection: &session.connection, stream: of_http2.as_ref() };
@@ -93,8 +92,8 @@ fn decide_by_head<C: Transport>(
     };
     let decision = request_decision(listener, &view, &[], truths);
     if matches!(decision.outcome, Outcome::Waits) {
-        let undecided =
-            Undecided::new(session, std::mem::take(head), received, local.clone(), Halt::of(&decision))?;
+        let kind = (Halt::of(&decision), exchange.is_grpc);
+        let undecided = Undecided::new(session, std::mem::take(head), received, local.clone(), kind)?;
         return Ok(Some(Verdict::Waits(Some(undecided))));
     }
     place.compare(session.listener_id, Asked { head, received, view: &view, body: None }, &decision, truths);
@@ -110,8 +109,8 @@ fn decide_by_head<C: Transport>(
     let arrived_at = session.connection.dst;
     let room_bytes = buffer.capacity() - received.len();
     let request = Request { head, received, room_bytes, target, lines, peer, arrived_at, normal };
-    let body = request.follow_body()?;
-    let mut verdict = place.settle(request, decided, body, exchange)?;
+    let arrived = request.follow_body(place.trailers_of(request.head, exchange))?;
+    let mut verdict = place.settle(request, decided, arrived, exchange)?;
     take_over(&mut verdict, buffer, lines);
     Ok(Some(verdict))
 }

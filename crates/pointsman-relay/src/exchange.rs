@@ -32,6 +32,8 @@ pub(crate) enum Seen {
 pub(crate) struct Exchange {
     pub(crate) method: Method,
     pub(crate) version: Version,
+    /// Whether the request is a gRPC call: over HTTP/2, by its media type.
+    pub(crate) is_grpc: bool,
     pub(crate) to: AnswerTo,
     /// What is known of a head that is still coming: the request's, then each answer's.
     pub(crate) unfinished: Unfinished,
@@ -253,7 +255,10 @@ impl Exchange {
         let sni = text(Text::Sni).and_then(|name| std::str::from_utf8(name).ok());
         let step_us = |step| facts.and_then(|facts| facts.steps_us[step as usize]);
         // What is wrong with a body is worth more than that something is.
-        let is_content = matches!(self.fault, Some(Fault::Content(_) | Fault::Unknown(_)));
+        let is_content = matches!(
+            self.fault,
+            Some(Fault::Content(_) | Fault::Unknown(_) | Fault::Server(ServerFault::Response(_)))
+        );
         let content = text(Text::Content).filter(|_| is_content);
         let content = content.and_then(|sentence| std::str::from_utf8(sentence).ok());
         let client_ip = facts.and_then(|facts| facts.client_ip).map(AddressText::new).or(session.sender_text);

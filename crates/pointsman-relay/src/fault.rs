@@ -12,6 +12,7 @@ use pointsman_view::PathRefusal;
 
 use crate::ahead::Unfollowed;
 use crate::memory::is_out_of_memory;
+use crate::response_fault::ResponseFault;
 
 /// Why an exchange does not end as the client hoped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +109,8 @@ pub(crate) enum ServerFault {
     NotHttp2,
     /// It said that it takes no requests for now.
     TakesNone,
-    /// Its answer is not HTTP, or breaks a limit.
-    Protocol,
+    /// Its response is not HTTP, or breaks a limit.
+    Response(ResponseFault),
     /// Its answer has a status that its pool asks another server for.
     Status(u16),
 }
@@ -167,7 +168,7 @@ impl Fault {
                 | ServerFault::Closed
                 | ServerFault::Unread
                 | ServerFault::NotHttp2
-                | ServerFault::Protocol => 502,
+                | ServerFault::Response(_) => 502,
                 ServerFault::ConnectTimeout
                 | ServerFault::TlsTimeout
                 | ServerFault::WriteTimeout
@@ -280,7 +281,7 @@ impl Fault {
                 ServerFault::Unread => "the server did not look at the request",
                 ServerFault::NotHttp2 => "the server does not speak HTTP/2",
                 ServerFault::TakesNone => "the server takes no requests for now",
-                ServerFault::Protocol => "the server's answer is not valid",
+                ServerFault::Response(fault) => fault.sentence(),
                 ServerFault::Status(_) => "the server says that it cannot answer",
             },
         }
@@ -369,7 +370,7 @@ impl ServerFault {
             (Some(fault), _) => ServerFault::Tls(fault),
             (None, io::ErrorKind::ConnectionRefused) => ServerFault::Unread,
             (None, io::ErrorKind::Unsupported) => ServerFault::NotHttp2,
-            (None, io::ErrorKind::InvalidData) => ServerFault::Protocol,
+            (None, io::ErrorKind::InvalidData) => ServerFault::Response(ResponseFault::Http2),
             (None, _) => ServerFault::Closed,
         }
     }
@@ -398,7 +399,8 @@ impl ServerFault {
             | ServerFault::ResponseTimeout
             | ServerFault::BodyTimeout => ServerFailure::Timeout,
             ServerFault::Closed | ServerFault::Unread => ServerFailure::Closed,
-            ServerFault::Protocol | ServerFault::NotHttp2 => ServerFailure::Protocol,
+            ServerFault::Response(fault) => fault.kind(),
+            ServerFault::NotHttp2 => ServerFailure::Protocol,
             ServerFault::Status(_) => ServerFailure::Status,
         }
     }
@@ -418,7 +420,7 @@ impl ServerFault {
             ServerFault::WriteTimeout | ServerFault::ResponseTimeout => Some(RetryCause::Timeout),
             ServerFault::Status(status) => RetryCause::of_status(status),
             // What the switch is short of no other server has; the others have answered.
-            ServerFault::Shortage | ServerFault::BodyTimeout | ServerFault::Protocol => None,
+            ServerFault::Shortage | ServerFault::BodyTimeout | ServerFault::Response(_) => None,
         }
     }
 

@@ -20,6 +20,7 @@ use crate::memory::BODY_BYTES;
 use crate::mirror::Nobody;
 use crate::presence::Ahead;
 use crate::reach::{Reached, Tried, failed};
+use crate::response_fault::ResponseFault;
 use crate::retry::says_nothing;
 use crate::session::Session;
 use crate::shard::Shard;
@@ -236,7 +237,9 @@ impl<C: Transport> Session<C> {
         let head = &mut self.shard.scratch.borrow_mut().response;
         let limits = reached.server.server().head_limits();
         let is_whole = head.parse_on(&reached.answer, unfinished, exchange.to, &limits);
-        if !is_whole.map_err(|_| failed(ServerFault::Protocol, Seen::Something))? {
+        if !is_whole
+            .map_err(|refusal| failed(ServerFault::Response(ResponseFault::Head(refusal)), Seen::Something))?
+        {
             return Ok(None);
         }
         let fault = ServerFault::Status(head.status());

@@ -20,7 +20,7 @@ use crate::memory::STREAM_UNSENT_BYTES_MAX;
 use crate::session::Session;
 use crate::shard::Shard;
 use crate::stream::{ClientStream, Streams, serve_stream};
-use crate::transport::Transport;
+use crate::transport::{Patience, Transport};
 
 /// How long a connection without streams waits for anything, once it is to end.
 const LAST_WORDS_MS: u32 = 2000;
@@ -101,7 +101,7 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
     serving.tell(fault.as_ref());
     drop(serving);
     drop(booked);
-    session.linger(None).await;
+    session.linger(None, Patience::ForBytes).await;
 }
 
 fn h2_limits(limits: &ListenerLimits, allows_tunnels: bool) -> Limits {

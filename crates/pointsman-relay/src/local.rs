@@ -26,6 +26,7 @@ use crate::response_time::SharedResponseTime;
 use crate::retry_budget::Retries;
 use crate::shared::Current;
 use crate::standing::{Admission, Newcomer, Standing};
+use crate::trailers::RequestTrailers;
 
 /// One thread's view of a generation. Sessions hold it only while they decide, and while they wait for what decides.
 pub(crate) struct Local {
@@ -35,6 +36,8 @@ pub(crate) struct Local {
     pools: Vec<Rc<LocalPool>>,
     /// Parallel to the plan's listeners.
     rules: Vec<LocalRules>,
+    /// Parallel to the plan's listeners.
+    trailers: Vec<Rc<RequestTrailers>>,
 }
 
 /// The rules of a listener that have decided on this thread, parallel to all of its rules. There are none where none has.
@@ -109,12 +112,14 @@ impl Local {
             })
             .collect();
         let rules = live.listeners().map(|_| LocalRules::new()).collect();
+        let trailers =
+            live.listeners().map(|(listener, _)| Rc::new(RequestTrailers::new(listener))).collect();
         let kept = previous.and_then(|previous| previous.beside.as_ref());
         let beside = beside.map(|candidate| match kept.filter(|kept| kept.is_of(&candidate)) {
             Some(kept) => kept.clone(),
             None => Rc::new(Beside::new(candidate)),
         });
-        Local { live, beside, pools, rules }
+        Local { live, beside, pools, rules, trailers }
     }
 
     /// The rule of a listener of the plan that decided.
@@ -123,6 +128,11 @@ impl Local {
             .get_or_init(|| listener.rules.iter().map(|_| OnceCell::new()).collect());
         let place = listener.place_of(by);
         all[place].get_or_init(|| Rc::new(LocalRule { metrics: listener.rules[place].clone() })).clone()
+    }
+
+    /// The trailers of requests to a listener of the plan.
+    pub(crate) fn trailers(&self, listener: &LiveListener) -> &Rc<RequestTrailers> {
+        &self.trailers[listener.place]
     }
 
     pub(crate) fn pool(&self, index: PoolIndex) -> &Rc<LocalPool> {

@@ -3,6 +3,7 @@
 //! A head that only gets more lines goes on in the buffer that it came in.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use pointsman_config::{ForwardedMode, Listener};
 use pointsman_http::{BodyReader, HeaderKind, HeaderLine, RequestHead, TargetForm};
@@ -15,6 +16,7 @@ use pointsman_view::{
 use crate::commit::Committed;
 use crate::fault::Fault;
 use crate::pick::ROUTE_COOKIE;
+use crate::trailers::TrailerFilter;
 
 /// Names of the fields of W3C Trace Context.
 pub(crate) const TRACE_PARENT: &[u8] = b"traceparent";
@@ -25,6 +27,33 @@ const TRACE_STATE: &[u8] = b"tracestate";
 pub(crate) fn other_bytes(lines: &[HeaderLine]) -> usize {
     const FIRST_AND_LAST_LINE: usize = 32;
     FIRST_AND_LAST_LINE + lines.len()
+}
+
+/// What had arrived of a body with its head.
+pub(crate) struct Arrived {
+    /// Where the body goes on.
+    pub(crate) body: BodyReader,
+    /// Bytes of the received buffer that belong to the request.
+    pub(crate) used: usize,
+    /// Trailers among those bytes, in place of which `trailers` go.
+    pub(crate) cut: Range<usize>,
+    /// Whole lines.
+    pub(crate) trailers: Vec<u8>,
+    pub(crate) filter: TrailerFilter,
+}
+
+impl Arrived {
+    /// `used` bytes, as they are.
+    pub(crate) fn whole(body: BodyReader, used: usize, filter: TrailerFilter) -> Arrived {
+        Arrived { body, used, cut: used..used, trailers: Vec::new(), filter }
+    }
+
+    /// Appends the bytes from `start` on that are forwarded.
+    pub(crate) fn write_from(&self, start: usize, received: &[u8], message: &mut Vec<u8>) {
+        message.extend_from_slice(&received[start..self.cut.start]);
+        message.extend_from_slice(&self.trailers);
+        message.extend_from_slice(&received[self.cut.end..self.used]);
+    }
 }
 
 /// A request with the room its edited head is made in.
@@ -160,13 +189,16 @@ impl Request<'_> {
         }
     }
 
-    /// Follows what has arrived of the body. Returns where it goes on, and how many of the received bytes
-    /// are this request's.
-    pub(crate) fn follow_body(&self) -> Result<(BodyReader, usize), Fault> {
-        let mut body = BodyReader::new(self.head.framing());
+    /// Follows what has arrived of the body.
+    pub(crate) fn follow_body(&self, filter: TrailerFilter) -> Result<Arrived, Fault> {
+        let mut body = BodyReader::new(self.head.framing()).with_trailers(filter.treatment());
         let head_bytes = self.head.head_bytes();
         let fed = body.feed(&self.received[head_bytes..]).map_err(Fault::Body)?;
-        Ok((body, head_bytes + fed.used))
+        let used = head_bytes + fed.used;
+        let Some(mut cut) = body.take_cut() else { return Ok(Arrived::whole(body, used, filter)) };
+        filter.apply(&mut cut);
+        let place = head_bytes + cut.place.start..head_bytes + cut.place.end;
+        Ok(Arrived { body, used, cut: place, trailers: cut.lines, filter })
     }
 }
 

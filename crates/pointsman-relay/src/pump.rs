@@ -14,6 +14,7 @@ use crate::hold::Hold;
 use crate::memory::Buffers;
 use crate::shard::Shard;
 use crate::shortage::Use;
+use crate::trailers::TrailerFilter;
 use crate::transport::Transport;
 
 /// A body on its way: what was read and not yet written, and where it ends.
@@ -30,12 +31,16 @@ pub(crate) struct Pump {
     pipe: Option<Pipe>,
     body: BodyReader,
     form: BodyForm,
+    /// Which trailers pass.
+    filter: TrailerFilter,
     /// Lines behind the body that came so far, where it is passed on without its framing.
     pub(crate) trailers: Vec<u8>,
     /// Bytes of body that may still come.
     left: u64,
     /// Bytes of body that came.
     pub(crate) read_bytes: u64,
+    /// Bytes of the buffer that came with the last read and are forwarded.
+    fresh_bytes: usize,
     /// The same with those that were read ahead, and for how long its source was waited for.
     pub(crate) pace: Pace,
     /// What it waits for before each piece, where a rule gave it bandwidth.
@@ -106,7 +111,7 @@ impl Pump {
     /// A pump for what is left of `body`.
     pub(crate) fn new(
         buffers: &Buffers,
-        (body, form): (BodyReader, BodyForm),
+        (body, form, filter): (BodyReader, BodyForm, TrailerFilter),
         left: u64,
         (class, toward): (Option<ClassId>, Toward),
     ) -> Pump {
@@ -122,9 +127,11 @@ impl Pump {
             pipe: None,
             body,
             form,
+            filter,
             trailers: Vec::new(),
             left,
             read_bytes: 0,
+            fresh_bytes: 0,
             pace: Pace::default(),
             shaping: Shaping::new(class, toward),
             excess,
@@ -154,10 +161,9 @@ impl Pump {
         self.body.is_done()
     }
 
-    /// The last bytes of body that were read, up to so many.
-    pub(crate) fn last_read(&self, bytes: u64) -> &[u8] {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        &self.buffer[self.buffer.len().saturating_sub(bytes)..]
+    /// The bytes that came with the last read, as they are forwarded.
+    pub(crate) fn last_read(&self) -> &[u8] {
+        &self.buffer[self.buffer.len().saturating_sub(self.fresh_bytes)..]
     }
 
     pub(crate) fn has_excess(&self) -> bool {
@@ -263,6 +269,7 @@ impl Pump {
         };
         let step = self.take_in(read);
         if self.body.is_done() {
+            self.filter.retain(&mut self.trailers);
             to.ends_with(&self.trailers);
         }
         Poll::Ready(step)
@@ -330,8 +337,21 @@ impl Pump {
         };
         if self.form == BodyForm::AsItCame {
             self.keep_excess(fed.used);
+            self.edit_trailers(0)?;
         }
+        self.fresh_bytes = self.buffer.len();
         self.count(fed.used)
+    }
+
+    /// Leaves of the trailers that came behind the first `start` bytes of the buffer those that pass.
+    fn edit_trailers(&mut self, start: usize) -> Result<(), PumpFault> {
+        let Some(mut cut) = self.body.take_cut() else { return Ok(()) };
+        self.filter.apply(&mut cut);
+        if !self.buffer.reserve(cut.lines.len()) {
+            return Err(PumpFault::Memory);
+        }
+        self.buffer.splice(start + cut.place.start..start + cut.place.end, cut.lines);
+        Ok(())
     }
 
     /// The same of a body that is looked into.
@@ -355,6 +375,13 @@ impl Pump {
             self.kept_back = 0;
         }
         self.keep_excess(before + fed.used);
+        let came_bytes = self.buffer.len();
+        self.edit_trailers(before)?;
+        if self.kept_back > 0 {
+            // Trailers are behind the content, and kept back with its last byte.
+            self.kept_back = (self.kept_back + self.buffer.len()).saturating_sub(came_bytes);
+        }
+        self.fresh_bytes = self.buffer.len() - before;
         self.count(fed.used)
     }
 

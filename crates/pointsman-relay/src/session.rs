@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use pointsman_config::{Http2, Listener, ListenerLimits};
 use pointsman_h2::PREFACE;
-use pointsman_http::Answer;
+use pointsman_http::{Answer, push_grpc_lines, retain_lines};
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, write_all};
 use pointsman_upstream::Owner;
 use pointsman_view::{AddressText, Connection};
@@ -287,13 +287,23 @@ impl<C: Transport> Session<C> {
     }
 
     async fn send_own(&mut self, status: u16, lines: &[u8], body: &[u8], exchange: &mut Exchange) -> After {
+        if self.io.of_http2().is_some() {
+            // On the heap: most requests are whole.
+            Box::pin(self.rest_before_success(status, exchange)).await;
+        }
+        // Clients of gRPC read a status of HTTP as that of a proxy in between. Log and metrics show what it was.
+        let of_grpc = (exchange.is_grpc && status >= 300).then(|| of_grpc(status, lines, body));
+        let (sent, lines, body) = match &of_grpc {
+            Some(lines) => (200, lines.as_slice(), &b""[..]),
+            None => (status, lines, body),
+        };
         let keeps = exchange.keeps_client && !self.is_ending();
         let mut out = match exchange.booked {
             Some(_) => self.shard.buffers.head(),
             None => self.shard.buffers.last_word(),
         };
         let answer = Answer {
-            status,
+            status: sent,
             lines,
             body,
             closes: !keeps,
@@ -449,4 +459,13 @@ impl<C: Transport> Session<C> {
     pub(crate) fn has_lost_its_listener(&self) -> bool {
         self.requests > 0 && !self.is_amid_answer && !self.shard.is_draining() && self.is_unlisted()
     }
+}
+
+/// Field lines of the response to a gRPC call in the place of `status`, `lines` and `body`.
+fn of_grpc(status: u16, lines: &[u8], body: &[u8]) -> Vec<u8> {
+    const CONTENT_TYPE: &[u8] = b"content-type";
+    let mut lines = lines.to_vec();
+    retain_lines(&mut lines, |name| !name.eq_ignore_ascii_case(CONTENT_TYPE));
+    push_grpc_lines(status, body.trim_ascii_end(), &mut lines);
+    lines
 }

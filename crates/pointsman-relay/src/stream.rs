@@ -1,13 +1,12 @@
 //! A stream of an HTTP/2 connection as what a session talks through.
 
 use std::cell::Cell;
-use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use pointsman_h2::Stream;
+use pointsman_h2::{Rest, RestCame, Stream};
 use pointsman_net::{Booking, PooledBuffer, Presence, Tcp};
 use pointsman_telemetry::{Event, Refusal};
 use tokio::io::AsyncWrite;
@@ -170,6 +169,10 @@ impl Transport for ClientStream {
         self.stream.ends_with(trailers);
     }
 
+    fn poll_rest(&mut self, context: &mut Context<'_>, rest: Rest) -> Poll<RestCame> {
+        self.stream.poll_rest(context, rest)
+    }
+
     fn poll_read_into(
         &mut self,
         context: &mut Context<'_>,
@@ -214,22 +217,6 @@ impl AsyncWrite for ClientStream {
     }
 }
 
-/// How long the rest of a request is waited for that was answered before its end.
-const REST_MS_MAX: u32 = 1000;
-
-impl Session<ClientStream> {
-    /// Lets the client say all of its request, for a little while. Its answer is on its way.
-    async fn rest_of_request(&mut self) {
-        let Session { io, shard, deadline, .. } = self;
-        let rest = poll_fn(|context| match shard.is_stopping() {
-            true => Poll::Ready(()),
-            false => io.stream.poll_rest(context),
-        });
-        // Whether it has come makes no difference to what follows.
-        let (Ok(()) | Err(_)) = deadline.within(REST_MS_MAX, rest).await;
-    }
-}
-
 /// Serves the one exchange that a stream is, and the tunnel that it may become. What it has booked is given back when
 /// nothing of its answer is held.
 pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
@@ -245,6 +232,7 @@ pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     let booked = exchange.booked.take();
     // What came too late is not waited for once more.
     let is_late = matches!(exchange.fault, Some(Fault::BodyTimeout | Fault::HeadTimeout));
+    let status = exchange.status;
     drop(exchange);
     // All of the answer is within the client's windows, or it would not have been taken: whether the client reads is
     // looked at for the connection as a whole.
@@ -252,7 +240,7 @@ pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     let Err(unsent) = session.io.stream.finish_with(unsent) else {
         session.is_amid_answer = false;
         if !is_late {
-            session.rest_of_request().await;
+            session.rest_of_request(status).await;
         }
         return;
     };
@@ -260,7 +248,7 @@ pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     if session.end_our_side().await {
         // Its end was announced with its last bytes.
         session.is_amid_answer = !session.io.stream.is_answered();
-        session.rest_of_request().await;
+        session.rest_of_request(status).await;
     } else {
         let shard = &session.shard;
         shard.recorder.hear(&Event::Refused(&session.listener.metrics, Refusal::WriteTimeout));

@@ -27,7 +27,7 @@ use crate::plain_request;
 use crate::session::{After, Session};
 use crate::session_learning::Listening;
 use crate::shard::{Scratch, Shard};
-use crate::transport::read_into;
+use crate::transport::{Patience, read_into};
 use crate::upgrade::Carries;
 use crate::verdict::note_unknown;
 
@@ -248,13 +248,13 @@ impl Session<Tcp> {
             NoHello::Fault(fault) => {
                 shaking.no_hello(shard, fault);
                 if self.alert(fault.alert()).await == After::Close {
-                    self.linger(None).await;
+                    self.linger(None, Patience::ForBytes).await;
                 }
             }
             NoHello::PlainRequest => {
                 shaking.plain_request(shard);
                 if self.answer_plain_request().await == After::Close {
-                    self.linger(None).await;
+                    self.linger(None, Patience::ForBytes).await;
                 }
             }
             NoHello::Closed => shaking.count(shard, HandshakeFailure::Closed),

@@ -1,9 +1,10 @@
 //! What a session talks through, and how it ends.
 
+use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
-use pointsman_h2::Oddity;
+use pointsman_h2::{Oddity, Rest, RestCame};
 use pointsman_net::{Booking, PooledBuffer, Presence, Stall, Tcp};
 use pointsman_tls::TlsStream;
 use pointsman_upstream::Connection;
@@ -14,8 +15,17 @@ use crate::session::{After, Session};
 
 /// How long a closing connection is listened to, so that the last answer is not lost to a reset.
 const LINGER_MS: u32 = 2000;
-/// And how much it may still say.
+/// How much is read of what it still says. Behind that it waits for the end of its time.
 const LINGER_BYTES_MAX: usize = 256 * 1024;
+
+/// How long a closing connection is listened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Behind an answer: for its time, whatever the client sends.
+    ForTime,
+    /// Also no longer than until so many bytes came: the client is cut off, or no answer is on its way.
+    ForBytes,
+}
 
 /// TCP, or TLS over it.
 pub(crate) trait Transport: AsyncWrite + Unpin {
@@ -67,6 +77,12 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
 
     /// Says that what is written next is the end of its message, and that trailers, whole lines, follow it.
     fn ends_with(&mut self, _: &[u8]) {}
+
+    /// Throws away what still comes of a request that is answered. Over at once where the connection is listened to
+    /// behind its end instead.
+    fn poll_rest(&mut self, _: &mut Context<'_>, _: Rest) -> Poll<RestCame> {
+        Poll::Ready(RestCame::End)
+    }
 
     /// Sets how much it may hold that the peer has not yet taken, where it holds anything.
     fn set_unsent_bytes_max(&mut self, _: usize) {}
@@ -208,10 +224,10 @@ impl<C: Transport> Session<C> {
     /// Ends a connection that serves no more requests, as the last one says. `booked` is what that one has booked.
     pub(crate) async fn finish(&mut self, after: After, booked: Option<Booking>) {
         match after {
-            After::Close => self.linger(booked).await,
+            After::Close => self.linger(booked, Patience::ForTime).await,
             // What is broken off is closed by a reset.
             After::Reset => self.is_amid_answer = true,
-            After::Leave if self.has_lost_its_listener() => self.linger(None).await,
+            After::Leave if self.has_lost_its_listener() => self.linger(None, Patience::ForTime).await,
             _ => self.leave().await,
         }
     }
@@ -241,7 +257,7 @@ impl<C: Transport> Session<C> {
     /// Closes our side behind an answer and lets the client finish, within bounds: what it says to a
     /// closed socket would be met with a reset, which takes the answer with it. What the exchange has booked is
     /// given back when all of the answer is on its way.
-    pub(crate) async fn linger(&mut self, booked: Option<Booking>) {
+    pub(crate) async fn linger(&mut self, booked: Option<Booking>, patience: Patience) {
         if !self.end_our_side().await {
             return;
         }
@@ -251,14 +267,24 @@ impl<C: Transport> Session<C> {
         let drain = async {
             let mut rest = shard.buffers.last_word();
             let mut bytes = 0;
-            while bytes < LINGER_BYTES_MAX {
+            loop {
                 rest.clear();
                 match read_into(io, &mut rest).await.ok()? {
-                    0 => break,
+                    0 => return Some(()),
                     more => bytes += more,
                 }
+                if bytes >= LINGER_BYTES_MAX {
+                    if patience == Patience::ForBytes {
+                        return Some(());
+                    }
+                    // A client that cannot send on reads the answer while it waits.
+                    poll_fn(|context| match io.presence(context) {
+                        Presence::Open => Poll::Pending,
+                        Presence::Ended | Presence::Broken => Poll::Ready(()),
+                    })
+                    .await;
+                }
             }
-            Some(())
         };
         // However it ends: the connection is over.
         let (Ok(_) | Err(_)) = deadline.within(LINGER_MS, drain).await;

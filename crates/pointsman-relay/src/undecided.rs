@@ -20,9 +20,10 @@ use crate::facts::Text;
 use crate::fault::Fault;
 use crate::hold::Hold;
 use crate::local::Local;
-use crate::onward::Request;
+use crate::onward::{Arrived, Request};
 use crate::session::Session;
 use crate::shard::Scratch;
+use crate::trailers::TrailerFilter;
 use crate::transport::Transport;
 use crate::turn::InTurn;
 use crate::verdict::{Place, Verdict, body_bytes_max, take_over};
@@ -38,6 +39,7 @@ pub(crate) struct Undecided {
     /// Looks into the same for a candidate, where one is asked beside the plan and wants to know.
     beside: Option<Box<BodyBeside>>,
     body: BodyReader,
+    trailers: TrailerFilter,
     /// Where the rules wait.
     halt: Option<Halt>,
     /// Bytes of what came last that no server is sent yet.
@@ -93,14 +95,15 @@ impl Undecided {
         head: RequestHead,
         received: &[u8],
         local: Rc<Local>,
-        halt: Option<Halt>,
+        (halt, is_grpc): (Option<Halt>, bool),
     ) -> Result<Box<Undecided>, Fault> {
-        let (listener, _) = local.live.listener(session.listener_id).ok_or(Fault::NoListener)?;
+        let (listener, live) = local.live.listener(session.listener_id).ok_or(Fault::NoListener)?;
         let (Some(program), Some(paths)) = (&listener.program, &listener.body_paths) else {
             debug_assert!(false, "rules that name nothing of the body wait for nothing of it");
             return Err(Fault::Unknown(Cause::Unread));
         };
         let body_left = body_bytes_max(&head, &listener.limits)?;
+        let trailers = TrailerFilter::of_request(local.trailers(live), head.framing(), is_grpc);
         let inspection =
             Inspection::new(Evidence::new(program), paths.clone(), &head, received, &listener.body_options);
         let booked = session.shard.buffers.inspection().ok_or(Fault::Memory)?;
@@ -111,7 +114,8 @@ impl Undecided {
         let beside = beside.and_then(|beside| beside.body(session.listener_id, &head, received, buffers));
         Ok(Box::new(Undecided {
             beside,
-            body: BodyReader::new(head.framing()),
+            body: BodyReader::new(head.framing()).with_trailers(trailers.treatment()),
+            trailers,
             head,
             received: session.shard.buffers.request(),
             local,
@@ -147,7 +151,7 @@ impl Undecided {
             false => None,
         };
         if decided.is_none() {
-            self.arrived_bytes = self.take_in(&received[self.head.head_bytes()..])?;
+            self.arrived_bytes = self.take_in(received, self.head.head_bytes())?;
             if self.is_to_ask(session) {
                 decided = self.ask(session, received, exchange)?;
             }
@@ -169,29 +173,41 @@ impl Undecided {
         self.head.head_bytes() as u64 + self.pace.read_bytes
     }
 
-    /// Looks into bytes that came. Returns how many of them are the body's. What comes beyond what may be held decides
-    /// nothing.
-    fn take_in(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+    /// Looks into the bytes of `buffer` from `start` on, which have just come. Returns how many bytes there are the
+    /// body's, without the trailers that do not pass. What comes beyond what may be held decides nothing.
+    fn take_in(&mut self, buffer: &mut PooledBuffer, start: usize) -> Result<usize, Fault> {
         let left = self.hold_bytes_max.saturating_sub(self.pace.read_bytes);
-        let within = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
-        let mut used = self.look(&bytes[..within])?;
+        let within = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len() - start);
+        let behind = buffer.len() - start - within;
+        let mut used = self.look(buffer, start, start + within)?;
         if self.is_over_limit() {
             self.has_given_up |= self.judge.inspection.fault().is_none();
             self.judge.inspection.give_up(Cause::Limit);
-            used += self.look(&bytes[within..])?;
+            used += self.look(buffer, start + used, start + used + behind)?;
         }
         Ok(used)
     }
 
-    fn look(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
-        let fed = self.judge.follow(&mut self.body, bytes, &mut self.kept_back);
-        let used = fed.map_err(Fault::from)?.used;
+    fn look(&mut self, buffer: &mut PooledBuffer, start: usize, end: usize) -> Result<usize, Fault> {
+        let bytes = &buffer[start..end];
+        let fed = self.judge.follow(&mut self.body, bytes, &mut self.kept_back).map_err(Fault::from)?;
         if let Some(beside) = &mut self.beside {
-            beside.look(&bytes[..used]);
+            beside.look(&bytes[..fed.used]);
         }
-        self.pace.read_bytes += used as u64;
-        self.body_left = self.body_left.checked_sub(used as u64).ok_or(Fault::BodyTooLarge)?;
-        Ok(used)
+        self.pace.read_bytes += fed.used as u64;
+        self.body_left = self.body_left.checked_sub(fed.used as u64).ok_or(Fault::BodyTooLarge)?;
+        let Some(mut cut) = self.body.take_cut() else { return Ok(fed.used) };
+        self.trailers.apply(&mut cut);
+        let (cut_bytes, added_bytes) = (cut.place.len(), cut.lines.len());
+        if !buffer.reserve(added_bytes) {
+            return Err(Fault::Memory);
+        }
+        buffer.splice(start + cut.place.start..start + cut.place.end, cut.lines);
+        if !fed.done {
+            // Trailers are behind the content, and kept back with its last byte.
+            self.kept_back = (self.kept_back + added_bytes).saturating_sub(cut_bytes);
+        }
+        Ok(fed.used - cut_bytes + added_bytes)
     }
 
     /// Whether as much is held as may be, and that is not all.
@@ -270,11 +286,15 @@ impl Undecided {
         let (peer, arrived_at) = (session.peer(listener), session.connection.dst);
         let head = &mut self.head;
         let request = Request { head, received, room_bytes, target, lines, peer, arrived_at, normal };
-        let body = match has_read {
-            true => (std::mem::replace(&mut self.body, BodyReader::new(Framing::None)), used),
-            false => request.follow_body()?,
+        let filter = std::mem::take(&mut self.trailers);
+        let arrived = match has_read {
+            true => {
+                let body = std::mem::replace(&mut self.body, BodyReader::new(Framing::None));
+                Arrived::whole(body, used, filter)
+            }
+            false => request.follow_body(filter)?,
         };
-        let mut verdict = place.settle(request, decided, body, exchange)?;
+        let mut verdict = place.settle(request, decided, arrived, exchange)?;
         take_over(&mut verdict, received, lines);
         if let (Verdict::Forward(forward), true) = (&mut verdict, has_read) {
             exchange.request_bytes = self.request_bytes();

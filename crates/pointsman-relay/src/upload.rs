@@ -46,7 +46,7 @@ impl<C: Transport> Session<C> {
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
         let mut up = Pump::new(
             &self.shard.buffers,
-            (body, BodyForm::AsItCame),
+            (body, BodyForm::AsItCame, std::mem::take(&mut forward.trailers)),
             forward.body_left,
             (exchange.bandwidth, Toward::Server),
         );
@@ -132,7 +132,7 @@ impl<C: Transport> Session<C> {
                 up.pace.waited_us += self.shard.clock.round_us() - began_us;
             }
             if mirror.is_some() && up.read_bytes > read_bytes {
-                self.add_to_mirror(mirror, up.last_read(up.read_bytes - read_bytes));
+                self.add_to_mirror(mirror, up.last_read());
             }
             match step {
                 Ok(Event::Uploaded(Ok(Step::Moved))) => {

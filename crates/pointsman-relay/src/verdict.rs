@@ -18,9 +18,10 @@ use crate::fault::Fault;
 use crate::learned::{Learning, OfAnswer};
 use crate::live::{ListenerId, LiveListener};
 use crate::local::Local;
-use crate::onward::{Request, grow};
+use crate::onward::{Arrived, Request, grow};
 use crate::pick::{Fork, Route};
 use crate::shard::Shard;
+use crate::trailers::TrailerFilter;
 use crate::undecided::Undecided;
 
 /// What is to be done with a request.
@@ -45,6 +46,8 @@ pub(crate) struct Forward {
     pub(crate) message: PooledBuffer,
     /// Where the body goes on.
     pub(crate) body: BodyReader,
+    /// Which of its trailers pass.
+    pub(crate) trailers: TrailerFilter,
     /// Bytes of the received buffer that are in `message`; the rest is the next request.
     pub(crate) used: usize,
     pub(crate) choice: Choice,
@@ -64,7 +67,17 @@ impl Forward {
     /// One that is all in its message.
     pub(crate) fn whole(message: PooledBuffer, choice: Choice) -> Forward {
         let body = BodyReader::new(Framing::None);
-        Forward { message, body, used: 0, choice, expects_continue: false, body_left: 0, ahead: None }
+        let trailers = TrailerFilter::Nothing;
+        Forward {
+            message,
+            body,
+            trailers,
+            used: 0,
+            choice,
+            expects_continue: false,
+            body_left: 0,
+            ahead: None,
+        }
     }
 
     /// Whether all of it is there, with so many bytes at most beyond its message.
@@ -212,18 +225,22 @@ impl<'a> Place<'a> {
         Ok(Decided::Forward(committed, choice))
     }
 
-    /// Makes ready what is to be done. The body goes on with `body` behind `used` of the bytes that `buffer` holds,
-    /// which are what `request` was read from.
+    /// The filter for the trailers of the request with this head.
+    pub(crate) fn trailers_of(&self, head: &RequestHead, exchange: &Exchange) -> TrailerFilter {
+        TrailerFilter::of_request(self.local.trailers(self.live), head.framing(), exchange.is_grpc)
+    }
+
+    /// Makes ready what is to be done.
     pub(crate) fn settle(
         &self,
         mut request: Request<'_>,
         decided: Decided<'_>,
-        (body, used): (BodyReader, usize),
+        arrived: Arrived,
         exchange: &mut Exchange,
     ) -> Result<Verdict, Fault> {
         let is_last_hop = request.head.max_forwards(request.received) == Some(0);
         let answered = |mut answer: OwnAnswer| {
-            answer.used = body.is_done().then_some(used);
+            answer.used = arrived.body.is_done().then_some(arrived.used);
             Ok(Verdict::Answer(Box::new(answer)))
         };
         match decided {
@@ -237,8 +254,8 @@ impl<'a> Place<'a> {
             Decided::Discard => Ok(Verdict::Discard),
             Decided::Reset => Ok(Verdict::Reset),
             Decided::Forward(committed, choice) => {
-                exchange.request_bytes = used as u64;
-                self.forward(&mut request, &committed, (choice, exchange), (body, used)).map(Verdict::Forward)
+                exchange.request_bytes = arrived.used as u64;
+                self.forward(&mut request, &committed, (choice, exchange), arrived).map(Verdict::Forward)
             }
         }
     }
@@ -250,20 +267,22 @@ impl<'a> Place<'a> {
         request: &mut Request<'_>,
         committed: &Committed<'_>,
         (choice, exchange): (Choice, &Exchange),
-        (body, used): (BodyReader, usize),
+        arrived: Arrived,
     ) -> Result<Forward, Fault> {
         let expects_continue = request.head.expects_continue();
         let body_bytes_max = body_bytes_max(request.head, &self.listener.limits)?;
         let mut message = self.shard.buffers.head();
-        let arrived = &request.received[request.head.head_bytes()..used];
+        arrived.filter.drop_announcements(request.head, request.received);
         request.edit_head(self.listener, self.local.live.uses_route_cookie, exchange.trace(), committed);
         request.lines.extend_from_slice(exchange.upgrade.as_deref().map_or(b"", Upgrade::lines));
         if !request.passes_in_its_buffer(committed) {
             request.write_head(committed, &mut message)?;
-            message.extend_from_slice(arrived);
+            arrived.write_from(request.head.head_bytes(), request.received, &mut message);
         }
-        let body_left = body_bytes_max.checked_sub(arrived.len() as u64).ok_or(Fault::BodyTooLarge)?;
-        Ok(Forward { message, body, used, choice, expects_continue, body_left, ahead: None })
+        let Arrived { body, used, filter: trailers, .. } = arrived;
+        let arrived_bytes = (used - request.head.head_bytes()) as u64;
+        let body_left = body_bytes_max.checked_sub(arrived_bytes).ok_or(Fault::BodyTooLarge)?;
+        Ok(Forward { message, body, trailers, used, choice, expects_continue, body_left, ahead: None })
     }
 }
 

@@ -214,8 +214,14 @@ pub enum ServerFailure {
     Connect,
     /// The server was too slow, when connecting or answering.
     Timeout,
-    /// The answer is not HTTP, or breaks a limit.
+    /// The response is not HTTP.
     Protocol,
+    /// The head of the response is longer than its limit.
+    HeadBytes,
+    /// The response has more header lines than its limit.
+    Headers,
+    /// The framing of the response's body is malformed.
+    Body,
     /// The connection ended before the answer did.
     Closed,
     /// Its certificate comes from no trusted authority.
@@ -466,10 +472,13 @@ impl Refusal {
 }
 
 impl ServerFailure {
-    pub(crate) const ALL: [(ServerFailure, &'static str); 11] = [
+    pub(crate) const ALL: [(ServerFailure, &'static str); 14] = [
         (ServerFailure::Connect, "connect"),
         (ServerFailure::Timeout, "timeout"),
         (ServerFailure::Protocol, "protocol"),
+        (ServerFailure::HeadBytes, "head_bytes"),
+        (ServerFailure::Headers, "headers"),
+        (ServerFailure::Body, "body"),
         (ServerFailure::Closed, "closed"),
         (ServerFailure::TlsUntrusted, "tls_untrusted"),
         (ServerFailure::TlsWrongName, "tls_wrong_name"),

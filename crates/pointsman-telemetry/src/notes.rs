@@ -50,9 +50,14 @@ impl Notes {
         self.is_wanted.store(is_wanted, Ordering::Relaxed);
     }
 
+    /// Whether notes are wanted.
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
+
     /// Notes something, where notes are wanted and there is room.
     pub fn note(&self, topic: Topic, line: impl FnOnce() -> String) {
-        if !self.is_wanted.load(Ordering::Relaxed) {
+        if !self.is_wanted() {
             return;
         }
         let mut kept = self.kept(topic);

@@ -9,6 +9,7 @@ use crate::http2::begin;
 
 pointsman_e2e::for_threads!(
     trailers_of_requests,
+    trailers_of_grpc,
     trailers_of_answers,
     interim_answers,
     answers_without_content,
@@ -16,15 +17,18 @@ pointsman_e2e::for_threads!(
     requests_without_content,
     an_end_that_comes_alone,
     early_answers,
+    uploads_behind_a_success,
+    own_responses_to_grpc,
     answers_beside_uploads,
     long_bodies,
     long_bodies_over_tls
 );
 
-/// Trailers follow the chunks of the HTTP/1 request; where it has a length they are dropped.
+/// Allowed trailers follow the chunks of the HTTP/1 request; where it has a length they are dropped.
 fn trailers_of_requests(threads: usize) {
     let origin = Origin::answering("origin", ok);
-    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let switch =
+        Setup::new(threads).listener("trailers = [\"x-sum\", \"x-b\"]").pool("standard", &[&origin]).start();
     let mut client = begin(&switch);
     for (stream, more, framing) in [
         (1, vec![], ("transfer-encoding", "chunked")),
@@ -33,7 +37,7 @@ fn trailers_of_requests(threads: usize) {
         client.post(stream, "/", &more);
         client.send_content(stream, 0, b"abc").expect("the switch reads");
         client
-            .send_fields(stream, flag::END_STREAM, &fields(&[("x-sum", "9"), ("x-b", "2")]))
+            .send_fields(stream, flag::END_STREAM, &fields(&[("x-sum", "9"), ("x-user", "a"), ("x-b", "2")]))
             .expect("it reads");
         assert_eq!(client.answer(stream).text(), "origin");
         let request = origin.last();
@@ -44,6 +48,27 @@ fn trailers_of_requests(threads: usize) {
         assert_eq!(request.body.trailers, expected);
     }
     assert_eq!(origin.connections(), 1);
+}
+
+/// Trailers of a gRPC request pass without a list, but for those that a rule uses and those that never pass.
+fn trailers_of_grpc(threads: usize) {
+    let origin = Origin::answering("origin", ok);
+    let switch = Setup::new(threads)
+        .rules("R1: if (header[\"x-role\"] == \"root\") { reject(403); }\nelse: routeTo(standard);\n")
+        .pool("standard", &[&origin])
+        .start();
+    let mut client = begin(&switch);
+    for (stream, kind, passes) in
+        [(1, "application/grpc+proto", true), (3, "application/grpc-web", false), (5, "text/plain", false)]
+    {
+        client.post(stream, "/", &[("content-type", kind)]);
+        client.send_content(stream, 0, b"abc").expect("the switch reads");
+        let trailers = [("x-sum", "9"), ("x-role", "root"), ("x-http-method-override", "DELETE")];
+        client.send_fields(stream, flag::END_STREAM, &fields(&trailers)).expect("it reads");
+        assert_eq!(client.answer(stream).text(), "origin");
+        let expected = if passes { vec![("x-sum".to_owned(), "9".to_owned())] } else { Vec::new() };
+        assert_eq!(origin.last().body.trailers, expected, "{kind}");
+    }
 }
 
 /// Trailers of chunked answers follow their content.
@@ -229,6 +254,42 @@ fn early_answers(threads: usize) {
     client.send(&Frame::data(1, 0, "more")).expect("the switch reads");
     assert_eq!(client.fetch(3, "/").text(), "origin");
     assert_eq!(client.goaway(), None);
+}
+
+/// An upload of more than all windows that is answered early with 2xx is read to its end, and then answered.
+fn uploads_behind_a_success(threads: usize) {
+    let origin = Origin::answering("origin", |exchange| {
+        exchange.answer("200 OK", "early");
+        Then::Close
+    });
+    let rules = "R1: if (path == \"/own\") { respond(200, \"own\"); }\nelse: routeTo(standard);\n";
+    let switch = Setup::new(threads).rules(rules).pool("standard", &[&origin]).start();
+    let mut client = begin(&switch);
+    let body = vec![b'z'; 1 << 20];
+    for (stream, path, text) in [(1, "/early", "early"), (3, "/own", "own")] {
+        client.post(stream, path, &[("content-length", "1048576")]);
+        client.send_content(stream, flag::END_STREAM, &body).expect("the switch reads");
+        let answer = client.answer(stream);
+        assert_eq!((answer.status(), answer.text().as_str()), (200, text));
+        assert_eq!(client.seen(stream).reset, None);
+    }
+}
+
+/// Own responses to gRPC calls carry the status of gRPC, and the log that of HTTP.
+fn own_responses_to_grpc(threads: usize) {
+    let origin = Origin::answering("origin", ok);
+    let rules = "R1: if (path == \"/no\") { reject(403, \"no\"); }\nelse: routeTo(standard);\n";
+    let switch = Setup::new(threads).rules(rules).pool("standard", &[&origin]).start();
+    let mut client = begin(&switch);
+    client.post(1, "/no", &[("content-type", "application/grpc"), ("te", "trailers")]);
+    let answer = client.answer(1);
+    let field = |name| answer.field(name);
+    assert_eq!((answer.status(), answer.text().as_str()), (200, ""));
+    assert_eq!(field("content-type").as_deref(), Some("application/grpc"));
+    assert_eq!((field("grpc-status").as_deref(), field("grpc-message").as_deref()), (Some("7"), Some("no")));
+    assert_eq!(switch.log_of("/no")["status"], 403);
+    client.ask(3, "POST", "/no", &[("content-type", "application/grpc-web")]);
+    assert_eq!(client.answer(3).status(), 403);
 }
 
 /// An answer that goes on beside its request, piece by piece.

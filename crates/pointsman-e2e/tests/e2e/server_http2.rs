@@ -25,7 +25,7 @@ pub(crate) fn before(threads: usize, keys: &str, server: &H2Origin) -> Setup {
 }
 
 fn start(threads: usize, server: &H2Origin) -> Switch {
-    before(threads, "", server).start()
+    before(threads, "", server).listener("trailers = [\"x-check\"]").start()
 }
 
 /// Method, scheme, authority and path; a body's length, where it was said.

@@ -75,3 +75,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_fault_has_its_place() {
+    let limits = HeadLimits { head_bytes_max: 60, headers_max: 2, target_bytes_max: 0 };
+    for (head, at) in [
+        ("HTTP/1.1 200 OK\r\nBad Header: x\r\n\r\n", 21),
+        ("HTTP/1.1 200 OK\nX: y\r\n\r\n", 15),
+        ("HTTX/1.1 200 OK\r\n\r\n", 3),
+        ("HTTP/1.1 200 OK\r\nX: \x01\r\n\r\n", 20),
+        ("HTTP/1.1 200 OK\r\nA: 1\r\nContent-Length: x\r\n\r\n", 23),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 36),
+        ("HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n", 30),
+        ("HTTP/1.1 200 OK\r\nA: 12345678901234567890123456789012345678901234567890\r\n\r\n", 59),
+    ] {
+        let found = ResponseHead::default().fault_at(head.as_bytes(), AnswerTo::Other, &limits);
+        assert_eq!(found, at, "{head:?}");
+    }
+}

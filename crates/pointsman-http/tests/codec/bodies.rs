@@ -1,6 +1,6 @@
 //! Bodies: where they end, what is wrong with them, however the bytes are cut.
 
-use pointsman_http::{BodyFault, BodyReader, Fed, Framing};
+use pointsman_http::{BodyFault, BodyReader, Fed, Framing, Trailers};
 use proptest::prelude::*;
 
 /// The data of a body, the bytes that belong to it, and whether it ended, when `bytes` come in
@@ -81,6 +81,43 @@ fn trailers_are_handed_over_without_the_empty_line() {
         }
         assert!(reader.is_done());
         assert_eq!((&data[..], &trailers[..]), (&b"hel"[..], &b"X-Sum: 1\r\nY:\r\n"[..]), "{piece}");
+    }
+}
+
+/// The bytes that are forwarded of `whole`, which arrives in pieces of `piece` bytes.
+fn forwarded(whole: &[u8], piece: usize, treatment: Trailers) -> Vec<u8> {
+    let mut reader = BodyReader::new(Framing::Chunked).with_trailers(treatment);
+    let mut forwarded = Vec::new();
+    for bytes in whole.chunks(piece) {
+        let fed = reader.feed(bytes).expect("no fault");
+        let mut bytes = bytes[..fed.used].to_vec();
+        if let Some(mut cut) = reader.take_cut() {
+            cut.retain(|name| !name.eq_ignore_ascii_case(b"x-role"));
+            bytes.splice(cut.place, cut.lines);
+        }
+        forwarded.extend_from_slice(&bytes);
+    }
+    assert!(reader.is_done());
+    forwarded
+}
+
+#[test]
+fn trailers_are_cut_out_however_they_arrive() {
+    let data = "3\r\nhel\r\n0\r\n";
+    for (trailers, kept) in [
+        ("", ""),
+        ("X-Role: root\r\n", ""),
+        ("X-Sum: 1\r\n", "X-Sum: 1\r\n"),
+        ("X-Role:\r\nX-Sum: 1\r\nx-role: b:c\r\nY:\r\n", "X-Sum: 1\r\nY:\r\n"),
+    ] {
+        let whole = format!("{data}{trailers}\r\nnext");
+        for piece in 1..=whole.len() {
+            let text =
+                |treatment| String::from_utf8(forwarded(whole.as_bytes(), piece, treatment)).expect("ASCII");
+            assert_eq!(text(Trailers::Forward), format!("{data}{trailers}\r\n"), "{piece}");
+            assert_eq!(text(Trailers::Drop), format!("{data}\r\n"), "{piece}");
+            assert_eq!(text(Trailers::SetAside), format!("{data}{kept}\r\n"), "{piece}");
+        }
     }
 }
 

@@ -87,7 +87,7 @@ impl Undecided {
             let read = session.deadline.within(ms, read_into(&mut session.io, received)).await;
             self.pace.waited_us += session.shard.clock.round_us() - began_us;
             came(&read.map_err(|_| Fault::BodyTimeout)?)?;
-            let used = self.take_in(&received[before..])?;
+            let used = self.take_in(received, before)?;
             self.arrived_bytes += used;
             keep_excess(received, before + used, session, exchange);
             return Ok(());
@@ -95,7 +95,7 @@ impl Undecided {
         self.read_held(session).await?;
         let Some(piece) = self.hold.last() else { return Err(Fault::Memory) };
         let mut bytes = piece.take();
-        let used = self.looked_bytes + self.take_in(&bytes[self.looked_bytes..])?;
+        let used = self.looked_bytes + self.take_in(&mut bytes, self.looked_bytes)?;
         keep_excess(&mut bytes, used, session, exchange);
         self.looked_bytes = used;
         if let Some(piece) = self.hold.last() {
