@@ -22,7 +22,8 @@ pub(super) enum Filename {
     /// It is empty, as browsers write it for a file that was not chosen: a file to PHP and Werkzeug, a field to Go and
     /// busboy.
     Empty,
-    /// It is only there as `filename*` or in sections (RFC 2231): a field to PHP, a file to Go and Werkzeug.
+    /// It is only there as `filename*` or in sections (RFC 2231), or behind a single quote: a field to PHP, a file to Go
+    /// and Werkzeug.
     Extended,
 }
 
@@ -35,20 +36,34 @@ impl Disposition {
             return Err(Wrong(Cause::Malformed, "a malformed Content-Disposition"));
         }
         let (mut names, mut name, mut filename) = (Vec::new(), None, Filename::None);
+        let (mut borders, seen_by_php) = (Vec::new(), borders_of_php(value));
         while !rest.is_empty() {
+            let border = value.len() - without_blanks(rest).len();
+            let is_hidden = !seen_by_php.contains(&border);
+            borders.push(border);
             let (parameter, after) = Parameter::read(rest)?;
             rest = after;
             let lower = parameter.name.to_ascii_lowercase();
             let star = memchr::memchr(b'*', &lower);
             match (&lower[..star.unwrap_or(lower.len())], star.is_some()) {
                 (b"name", true) => return Err(Wrong(Cause::Malformed, "`*` in the name of a part")),
+                (b"name", false) if is_hidden || parameter.value.starts_with(b"'") => {
+                    return Err(Wrong(Cause::Malformed, "a single quote, which PHP takes for a quote"));
+                }
                 (b"name", false) => name = Some(parameter.field_name()?),
+                (b"filename", false) if is_hidden && filename == Filename::None => {
+                    filename = Filename::Extended
+                }
+                (b"filename", _) if is_hidden => {}
                 (b"filename", true) if filename != Filename::Some => filename = Filename::Extended,
                 (b"filename", false) if !parameter.value.is_empty() => filename = Filename::Some,
                 (b"filename", false) if filename == Filename::None => filename = Filename::Empty,
                 _ => {}
             }
             names.push(lower);
+        }
+        if seen_by_php.iter().any(|border| !borders.contains(border)) {
+            return Err(Wrong(Cause::Malformed, "a parameter that only PHP sees"));
         }
         names.sort_unstable();
         if names.array_windows().any(|[one, next]| one == next) {
@@ -57,6 +72,26 @@ impl Disposition {
         let name = name.ok_or(Wrong(Cause::Malformed, "a part without a name"))?;
         Ok(Disposition { name, filename, is_form_data: kind.eq_ignore_ascii_case(b"form-data") })
     }
+}
+
+/// Where PHP splits parameters (`php_ap_getword`): single quotes are quotes, too, and a backslash is one only before the
+/// quote that ends a text.
+fn borders_of_php(value: &[u8]) -> Vec<usize> {
+    let (mut borders, mut quote) = (Vec::new(), None);
+    let mut bytes = value.iter().enumerate().peekable();
+    while let Some((at, &byte)) = bytes.next() {
+        match quote {
+            Some(end) if byte == b'\\' && bytes.peek().is_some_and(|&(_, next)| *next == end) => {
+                bytes.next();
+            }
+            Some(end) if byte == end => quote = None,
+            Some(_) => {}
+            None if matches!(byte, b'"' | b'\'') => quote = Some(byte),
+            None if byte == b';' => borders.push(at),
+            None => {}
+        }
+    }
+    borders
 }
 
 /// What Content-Type says of a part, as far as it matters to its text.

@@ -48,6 +48,7 @@ impl Reads {
 const MALFORMED: BodyFaultText = "a malformed media type";
 const SEVERAL: BodyFaultText = "several media types";
 const REPEATED: BodyFaultText = "a parameter of the media type twice";
+const BOUNDARIES: BodyFaultText = "a boundary that servers read differently";
 const EXTENDED: BodyFaultText = "`*` in a parameter of the media type";
 
 type BodyFaultText = &'static str;
@@ -98,7 +99,24 @@ fn read(value: &[u8]) -> Result<Option<MediaType>, BodyFaultText> {
             return Err(REPEATED);
         }
     }
+    if reads == Reads::Multipart && !has_one_boundary(value) {
+        return Err(BOUNDARIES);
+    }
     Ok(Some(media_type))
+}
+
+/// Whether all servers find the same boundary: PHP and formidable take what follows the first `boundary`, wherever it
+/// stands, and PHP knows no escapes.
+fn has_one_boundary(value: &[u8]) -> bool {
+    const NAME: &[u8] = b"boundary";
+    let written = memchr::memmem::find(value, NAME);
+    let first =
+        written.or_else(|| value.windows(NAME.len()).position(|name| name.eq_ignore_ascii_case(NAME)));
+    let Some(at) = first else { return true };
+    let (before, behind) = (&value[..at], &value[at + NAME.len()..]);
+    let starts = before.trim_ascii_end().ends_with(b";") && memchr::memchr(b'"', before).is_none();
+    let has_other_case = before.windows(NAME.len()).any(|name| name.eq_ignore_ascii_case(NAME));
+    starts && !has_other_case && behind.starts_with(b"=") && memchr::memchr(b'\\', behind).is_none()
 }
 
 fn reads(kind: &[u8], subtype: &[u8]) -> Option<Reads> {
@@ -229,6 +247,24 @@ mod tests {
             ("application/json; charset=\"utf-8\"x", "a malformed media type (encoding)"),
             ("application/json; charset=utf-8, x", "a malformed media type (encoding)"),
             ("multipart/form-data; boundary=a/b", "a malformed media type (encoding)"),
+            (
+                "multipart/form-data; charset=utf-8; boundary=----boundary1",
+                "Multipart charset=utf-8 boundary=----boundary1",
+            ),
+            ("multipart/form-data;Boundary=a", "Multipart boundary=a"),
+            (
+                "multipart/form-data; xboundary=a; boundary=b",
+                "a boundary that servers read differently (encoding)",
+            ),
+            (
+                "multipart/form-data; x=\"; boundary=a\"; boundary=b",
+                "a boundary that servers read differently (encoding)",
+            ),
+            (
+                "multipart/form-data; Boundary=\"-boundary=a\"",
+                "a boundary that servers read differently (encoding)",
+            ),
+            ("multipart/form-data; boundary=\"a\\b\"", "a boundary that servers read differently (encoding)"),
             ("text/xml; charset=utf-8; Charset=utf-8", "a parameter of the media type twice (encoding)"),
             ("multipart/form-data; boundary=a; boundary=b", "a parameter of the media type twice (encoding)"),
             ("multipart/form-data; boundary*0=a", "`*` in a parameter of the media type (encoding)"),
