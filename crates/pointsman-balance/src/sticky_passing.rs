@@ -6,17 +6,20 @@ use crate::{StickyEntry, StickyTable, Whereabouts};
 pub const PASSED_ENTRY_BYTES: usize = 16;
 
 const AWAY: u32 = 1 << 31;
+/// The client was seen once. Versions without this bit take such a client for one that was idle too long.
+const ONCE: u32 = 1 << 30;
 
 impl StickyEntry {
     /// The entry with the time since the client was last seen.
     #[must_use]
     pub fn to_bytes(&self, now_s: u32) -> [u8; PASSED_ENTRY_BYTES] {
         let away = if self.whereabouts == Whereabouts::Away { AWAY } else { 0 };
-        let idle_s = now_s.saturating_sub(self.used_s).min(AWAY - 1);
+        let once = if self.has_returned { 0 } else { ONCE };
+        let idle_s = now_s.saturating_sub(self.used_s).min(ONCE - 1);
         let mut bytes = [0; PASSED_ENTRY_BYTES];
         bytes[..8].copy_from_slice(&self.client.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.server.to_le_bytes());
-        bytes[12..].copy_from_slice(&(idle_s | away).to_le_bytes());
+        bytes[12..].copy_from_slice(&(idle_s | away | once).to_le_bytes());
         bytes
     }
 
@@ -29,7 +32,8 @@ impl StickyEntry {
             client: u64::from_le_bytes([c0, c1, c2, c3, c4, c5, c6, c7]),
             server: u32::from_le_bytes([s0, s1, s2, s3]),
             whereabouts: if word & AWAY == 0 { Whereabouts::Home } else { Whereabouts::Away },
-            used_s: now_s.saturating_sub(word & !AWAY),
+            used_s: now_s.saturating_sub(word & (ONCE - 1)),
+            has_returned: word & ONCE == 0,
         }
     }
 }
@@ -49,7 +53,7 @@ impl StickyTable {
             (Whereabouts::Away, Whereabouts::Away) => own.used_s >= entry.used_s,
         };
         if !self.entry(entry.client, now_s).is_some_and(is_right) {
-            self.put(entry.client, entry.server, entry.whereabouts, entry.used_s);
+            self.put_entry(entry);
         }
     }
 }
@@ -63,14 +67,14 @@ mod tests {
     const IDLE_S_MAX: u32 = 100;
 
     fn entry(whereabouts: Whereabouts, server: u32, used_s: u32) -> StickyEntry {
-        StickyEntry { client: 7, server, whereabouts, used_s }
+        StickyEntry { client: 7, server, whereabouts, used_s, has_returned: true }
     }
 
     proptest! {
         #[test]
-        fn an_entry_passes_with_its_age(client: u64, server: u32, away: bool, idle_s in 0u32..1 << 30, now_s in 1u32 << 30..1 << 31) {
+        fn an_entry_passes_with_its_age(client: u64, server: u32, away: bool, has_returned: bool, idle_s in 0u32..1 << 30, now_s in 1u32 << 30..1 << 31) {
             let whereabouts = if away { Whereabouts::Away } else { Whereabouts::Home };
-            let entry = StickyEntry { client, server, whereabouts, used_s: now_s - idle_s };
+            let entry = StickyEntry { client, server, whereabouts, used_s: now_s - idle_s, has_returned };
             let there_s = 1 << 30;
             let taken = StickyEntry::of_bytes(&entry.to_bytes(now_s), there_s);
             prop_assert_eq!(taken, StickyEntry { used_s: there_s - idle_s, ..entry });

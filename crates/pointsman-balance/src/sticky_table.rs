@@ -1,7 +1,8 @@
 //! Sticky clients, and the servers that they stay with: a bounded table that all threads read and write without a lock.
 //!
 //! Most clients stand where their hash says, and lose nothing when they are forgotten. So they make room for those that
-//! do not.
+//! do not. A client that has come back is worth more than one that was seen once: strangers cost an attacker one request
+//! each.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -31,6 +32,8 @@ pub struct StickyEntry {
     pub whereabouts: Whereabouts,
     /// When the client was last seen, within a sixteenth of the time that it may be idle.
     pub used_s: u32,
+    /// Whether the client has come back since it was put in.
+    pub has_returned: bool,
 }
 
 /// A client that is known.
@@ -42,9 +45,9 @@ pub struct Kept {
     pub is_due: bool,
 }
 
-/// The table. Where there is no room for a client, one goes that is at home, the one that has been idle longest of
-/// those that stand in its places; who is away goes for somebody who is away, too, and for nobody else. Who is idle for
-/// longer than the table says is not there.
+/// The table. Where there is no room for a client, another one in its places is forgotten: clients at home go before
+/// those away, among them clients that never came back before those that did, and then the one that was idle longest. A
+/// client that is away goes only for another one that is away. Who is idle for longer than the table says is not there.
 #[derive(Debug)]
 pub struct StickyTable {
     sets: Box<[Set]>,
@@ -75,21 +78,27 @@ struct Held {
     server: u32,
     whereabouts: Whereabouts,
     used_s: u32,
+    has_returned: bool,
 }
 
 impl Held {
     const AWAY: u32 = 1 << 31;
+    const RETURNED: u32 = 1 << 30;
+    const SECONDS: u32 = Held::RETURNED - 1;
 
-    /// Seconds fit for 68 years.
+    /// Seconds fit for 34 years.
     fn bits(self) -> u64 {
         let away = if self.whereabouts == Whereabouts::Away { Held::AWAY } else { 0 };
-        u64::from(self.server) << 32 | u64::from(self.used_s.saturating_add(1).min(Held::AWAY - 1) | away)
+        let returned = if self.has_returned { Held::RETURNED } else { 0 };
+        let used = self.used_s.saturating_add(1).min(Held::SECONDS);
+        u64::from(self.server) << 32 | u64::from(used | away | returned)
     }
 
     fn of_bits(bits: u64) -> Option<Held> {
         let (server, low) = ((bits >> 32) as u32, bits as u32);
         let whereabouts = if low & Held::AWAY == 0 { Whereabouts::Home } else { Whereabouts::Away };
-        Some(Held { server, whereabouts, used_s: (low & !Held::AWAY).checked_sub(1)? })
+        let used_s = (low & Held::SECONDS).checked_sub(1)?;
+        Some(Held { server, whereabouts, used_s, has_returned: low & Held::RETURNED != 0 })
     }
 }
 
@@ -114,18 +123,33 @@ impl StickyTable {
         self.occupied_until_s.fetch_max(last_s.max().unwrap_or(0), Relaxed);
     }
 
-    /// The server that a client stays with, if it is known.
+    /// The server that a client stays with, if it is known. The client is there to ask: if it is known, it has come back.
     #[inline]
     #[must_use]
     pub fn server_of(&self, client: u64, now_s: u32) -> Option<Kept> {
-        if self.occupied_until_s.load(Relaxed) < now_s.max(1) {
-            return None;
+        let (slot, bits, kept) = self.find(client, now_s)?;
+        if let Some(held) = Held::of_bits(bits).filter(|held| !held.has_returned) {
+            // Once for each client. One that is put in anew meanwhile has returned with its next request.
+            let returned = Held { has_returned: true, ..held }.bits();
+            let (Ok(_) | Err(_)) = slot.held.compare_exchange(bits, returned, Relaxed, Relaxed);
         }
-        self.find(client, now_s)
+        Some(kept)
+    }
+
+    /// The same where somebody else asks: a server that names a client in a response.
+    #[must_use]
+    pub fn known(&self, client: u64, now_s: u32) -> Option<Kept> {
+        self.find(client, now_s).map(|(.., kept)| kept)
     }
 
     /// Notes that a client stays with a server from now on, where there is room for it.
     pub fn put(&self, client: u64, server: u32, whereabouts: Whereabouts, now_s: u32) {
+        self.put_entry(&StickyEntry { client, server, whereabouts, used_s: now_s, has_returned: false });
+    }
+
+    /// The same for a client that may be known to have come back.
+    pub(crate) fn put_entry(&self, entry: &StickyEntry) {
+        let StickyEntry { client, server, whereabouts, used_s: now_s, has_returned } = *entry;
         let places = || self.places(client).into_iter().flat_map(|set| &set.0);
         let own = places().find(|slot| slot.entry().is_some_and(|entry| entry.client == client));
         // An empty place, in the set that has more of them; otherwise that of who was idle longest.
@@ -136,7 +160,7 @@ impl StickyTable {
         let best = || {
             let ranked = self.places(client).into_iter().flat_map(ranked);
             let best = ranked.min_by_key(|(rank, taken, _)| (*rank, *taken));
-            best.filter(|(rank, ..)| whereabouts == Whereabouts::Away || rank.0 < Rank::AWAY)
+            best.filter(|(rank, ..)| whereabouts == Whereabouts::Away || rank.0 < Rank::AWAY_ONCE)
         };
         let Some(slot) = own.or_else(|| best().map(|(_, _, slot)| slot)) else { return };
         let until_s = now_s.saturating_add(self.idle_s_max.load(Relaxed)).max(1);
@@ -144,7 +168,8 @@ impl StickyTable {
         if self.occupied_until_s.load(Relaxed) < until_s {
             self.occupied_until_s.fetch_max(until_s, Relaxed);
         }
-        slot.held.store(Held { server, whereabouts, used_s: now_s }.bits(), Relaxed);
+        let has_returned = has_returned || own.and_then(Slot::entry).is_some_and(|entry| entry.has_returned);
+        slot.held.store(Held { server, whereabouts, used_s: now_s, has_returned }.bits(), Relaxed);
         slot.mixed.store(client ^ mask(server), Relaxed);
     }
 
@@ -182,8 +207,9 @@ impl StickyTable {
             let Some(entry) = slot.entry_of(bits).filter(|entry| self.is_there(entry.used_s, now_s)) else {
                 continue;
             };
-            let StickyEntry { server, used_s, .. } = entry;
-            let held = now(&entry).map_or(0, |whereabouts| Held { server, whereabouts, used_s }.bits());
+            let StickyEntry { server, used_s, has_returned, .. } = entry;
+            let held = |whereabouts| Held { server, whereabouts, used_s, has_returned };
+            let held = now(&entry).map_or(0, |whereabouts| held(whereabouts).bits());
             if held != bits {
                 // Who was put in since is where it should be.
                 let (Ok(_) | Err(_)) = slot.held.compare_exchange(bits, held, Relaxed, Relaxed);
@@ -191,14 +217,20 @@ impl StickyTable {
         }
     }
 
-    fn find(&self, client: u64, now_s: u32) -> Option<Kept> {
+    /// The place of a client, what it holds, and what that means.
+    #[inline]
+    fn find(&self, client: u64, now_s: u32) -> Option<(&Slot, u64, Kept)> {
+        if self.occupied_until_s.load(Relaxed) < now_s.max(1) {
+            return None;
+        }
         let idle_s_max = self.idle_s_max.load(Relaxed);
         for slot in self.places(client).into_iter().flat_map(|set| &set.0) {
-            let Some(entry) = slot.entry().filter(|entry| entry.client == client) else { continue };
+            let bits = slot.held.load(Relaxed);
+            let Some(entry) = slot.entry_of(bits).filter(|entry| entry.client == client) else { continue };
             let idle_s = now_s.saturating_sub(entry.used_s);
             // Not at each request: a line that is written is one that other threads must fetch.
             let is_due = idle_s > idle_s_max / 16;
-            return (idle_s <= idle_s_max).then_some(Kept { server: entry.server, is_due });
+            return (idle_s <= idle_s_max).then_some((slot, bits, Kept { server: entry.server, is_due }));
         }
         None
     }
@@ -217,9 +249,11 @@ impl StickyTable {
     /// Who goes first where there is no room: the least.
     fn rank(&self, slot: &Slot, now_s: u32) -> (u8, u32) {
         match Held::of_bits(slot.held.load(Relaxed)) {
-            Some(held) if self.is_there(held.used_s, now_s) => match held.whereabouts {
-                Whereabouts::Home => (Rank::HOME, held.used_s),
-                Whereabouts::Away => (Rank::AWAY, held.used_s),
+            Some(held) if self.is_there(held.used_s, now_s) => match (held.whereabouts, held.has_returned) {
+                (Whereabouts::Home, false) => (Rank::HOME_ONCE, held.used_s),
+                (Whereabouts::Home, true) => (Rank::HOME, held.used_s),
+                (Whereabouts::Away, false) => (Rank::AWAY_ONCE, held.used_s),
+                (Whereabouts::Away, true) => (Rank::AWAY, held.used_s),
             },
             _ => (Rank::EMPTY, 0),
         }
@@ -245,8 +279,12 @@ struct Rank;
 
 impl Rank {
     const EMPTY: u8 = 0;
-    const HOME: u8 = 1;
-    const AWAY: u8 = 2;
+    /// Seen once.
+    const HOME_ONCE: u8 = 1;
+    const HOME: u8 = 2;
+    /// Seen once, or given a session that it has not shown yet.
+    const AWAY_ONCE: u8 = 3;
+    const AWAY: u8 = 4;
 }
 
 impl Slot {
@@ -255,8 +293,9 @@ impl Slot {
     }
 
     fn entry_of(&self, held: u64) -> Option<StickyEntry> {
-        let Held { server, whereabouts, used_s } = Held::of_bits(held)?;
-        Some(StickyEntry { client: self.mixed.load(Relaxed) ^ mask(server), server, whereabouts, used_s })
+        let Held { server, whereabouts, used_s, has_returned } = Held::of_bits(held)?;
+        let client = self.mixed.load(Relaxed) ^ mask(server);
+        Some(StickyEntry { client, server, whereabouts, used_s, has_returned })
     }
 }
 
@@ -266,155 +305,17 @@ fn mask(server: u32) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-    use std::hash::Hasher;
+mod tests;
 
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-    use siphasher::sip::SipHasher13;
-
-    use super::*;
-
-    const IDLE_S_MAX: u32 = 100;
-
-    /// As clients are hashed.
-    fn client(number: u32) -> u64 {
-        let mut hasher = SipHasher13::new();
-        hasher.write_u32(number);
-        hasher.finish()
-    }
-
-    fn put(table: &StickyTable, client: u64, server: u32, now_s: u32) {
-        table.put(client, server, Whereabouts::Away, now_s);
-    }
-
-    /// The server of a client that comes.
-    fn see(table: &StickyTable, client: u64, now_s: u32) -> Option<u32> {
-        let kept = table.server_of(client, now_s)?;
-        if kept.is_due {
-            put(table, client, kept.server, now_s);
-        }
-        Some(kept.server)
-    }
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Put(u32, u32),
-        Ask(u32),
-        Pass(u32),
-        Forget(u32),
-    }
-
-    fn steps(clients: u32) -> impl Strategy<Value = Vec<Step>> {
-        let step = prop_oneof![
-            4 => (0..clients, 0u32..4).prop_map(|(client, server)| Step::Put(client, server)),
-            4 => (0..clients).prop_map(Step::Ask),
-            2 => (0u32..IDLE_S_MAX / 2).prop_map(Step::Pass),
-            1 => (0u32..4).prop_map(Step::Forget),
-        ];
-        vec(step, 0..200)
-    }
-
-    /// Runs the steps over a table and a map of server and last use, and holds one to the other.
-    fn check(table: &StickyTable, steps: &[Step], is_roomy: bool) -> Result<(), TestCaseError> {
-        let mut map: HashMap<u32, (u32, u32)> = HashMap::new();
-        let mut now_s = 0;
-        for step in steps {
-            map.retain(|_, (_, used_s)| now_s - *used_s <= IDLE_S_MAX);
-            match *step {
-                Step::Put(number, server) => {
-                    put(table, client(number), server, now_s);
-                    map.insert(number, (server, now_s));
-                }
-                Step::Ask(number) => {
-                    let (found, known) = (see(table, client(number), now_s), map.get_mut(&number));
-                    match known {
-                        Some((server, used_s)) if found.is_some() || is_roomy => {
-                            prop_assert_eq!(found, Some(*server));
-                            if now_s - *used_s > IDLE_S_MAX / 16 {
-                                *used_s = now_s;
-                            }
-                        }
-                        // It had to make room; or it never was there.
-                        _ => prop_assert_eq!(found, None),
-                    }
-                }
-                Step::Pass(seconds) => now_s += seconds,
-                Step::Forget(server) => {
-                    let forgotten = table.forget(|entry| entry.server == server, now_s);
-                    let before = map.len();
-                    map.retain(|_, (kept, _)| *kept != server);
-                    prop_assert!(forgotten == before - map.len() || !is_roomy && forgotten < before);
-                }
-            }
-            map.retain(|_, (_, used_s)| now_s - *used_s <= IDLE_S_MAX);
-            let entries: Vec<_> = table.entries(now_s).collect();
-            prop_assert!(entries.len() <= map.len());
-            prop_assert!(entries.len() == map.len() || !is_roomy);
-        }
-        Ok(())
-    }
-
-    proptest! {
-        #[test]
-        fn it_is_a_map_where_there_is_room(steps in steps(8)) {
-            check(&StickyTable::new(4096, IDLE_S_MAX), &steps, true)?;
-        }
-
-        /// Whoever is in it has the right server, and there are never more than it has room for.
-        #[test]
-        fn without_room_it_forgets_and_errs_never(steps in steps(60)) {
-            let table = StickyTable::new(16, IDLE_S_MAX);
-            check(&table, &steps, false)?;
-            prop_assert!(table.entries(0).count() <= 16);
-        }
-    }
-
-    #[test]
-    fn the_one_that_was_idle_longest_makes_room() {
-        // One set, twice.
-        let table = StickyTable::new(4, IDLE_S_MAX);
-        (0..4).for_each(|number| put(&table, client(number), number, number));
-        assert_eq!(see(&table, client(0), 20), Some(0));
-        put(&table, client(9), 9, 21);
-        let mut left: Vec<_> = table.entries(21).map(|entry| entry.server).collect();
-        left.sort_unstable();
-        assert_eq!(left, [0, 2, 3, 9]);
-    }
-
-    #[test]
-    fn a_client_that_comes_stays_and_one_that_does_not_is_forgotten() {
-        let table = StickyTable::new(64, IDLE_S_MAX);
-        put(&table, client(1), 7, 0);
-        put(&table, client(2), 8, 0);
-        assert!((0..50).all(|look| see(&table, client(1), look * 60) == Some(7)));
-        assert_eq!(see(&table, client(2), IDLE_S_MAX + 1), None);
-        assert_eq!(see(&table, client(1), 49 * 60 + IDLE_S_MAX + 7), None);
-        assert_eq!(table.entries(49 * 60 + IDLE_S_MAX + 7).count(), 0);
-    }
-
-    #[test]
-    fn a_longer_time_holds_at_once() {
-        let table = StickyTable::new(64, IDLE_S_MAX);
-        put(&table, client(1), 7, 0);
-        table.set_idle_s_max(1000);
-        assert_eq!(see(&table, client(1), 900), Some(7));
-    }
-
-    #[test]
-    fn three_quarters_full_it_has_nearly_all() {
-        let table = StickyTable::new(1 << 14, IDLE_S_MAX);
-        let clients = 3 << 12;
-        (0..clients).for_each(|number| put(&table, client(number), number, 0));
-        let kept = (0..clients).filter(|&number| see(&table, client(number), 0) == Some(number)).count();
-        assert!(kept > clients as usize * 97 / 100, "{kept} of {clients}");
-    }
+#[cfg(test)]
+mod threads {
+    use super::StickyTable;
+    use super::tests::{client, put, see};
 
     /// Whatever threads do to the same few places, nobody is sent to another client's server.
     #[test]
     fn threads_never_mix_clients_up() {
-        let table = StickyTable::new(8, IDLE_S_MAX);
+        let table = StickyTable::new(8, 100);
         let server = |number: u32| number.wrapping_mul(0x9e37);
         std::thread::scope(|scope| {
             for thread in 0..4u32 {
@@ -430,45 +331,5 @@ mod tests {
                 });
             }
         });
-    }
-
-    /// However many come who are at home, who is away stays.
-    #[test]
-    fn who_is_at_home_makes_room() {
-        let table = StickyTable::new(64, IDLE_S_MAX);
-        (0..20).for_each(|number| put(&table, client(number), number, 0));
-        for number in 100..10_000 {
-            table.put(client(number), number, Whereabouts::Home, 1);
-        }
-        assert!((0..20).all(|number| see(&table, client(number), 2) == Some(number)));
-        assert_eq!(table.entries(2).count(), 64);
-        // Who is looked at again, and found at home, makes room, too.
-        table.look_again(2, |_| Some(Whereabouts::Home));
-        for number in 10_000..20_000 {
-            table.put(client(number), number, Whereabouts::Home, 3);
-        }
-        assert!((0..20).all(|number| see(&table, client(number), 4).is_none()));
-    }
-
-    #[test]
-    fn a_second_look_forgets_and_disturbs_nobody_else() {
-        let table = StickyTable::new(64, IDLE_S_MAX);
-        (0..20).for_each(|number| table.put(client(number), number, Whereabouts::Home, number));
-        table.look_again(20, |entry| (entry.server % 2 == 0).then_some(Whereabouts::Away));
-        let mut left: Vec<_> = table.entries(20).collect();
-        left.sort_unstable_by_key(|entry| entry.server);
-        let expected = (0..20).step_by(2).map(|number| StickyEntry {
-            client: client(number),
-            server: number,
-            whereabouts: Whereabouts::Away,
-            used_s: number,
-        });
-        assert_eq!(left, expected.collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn an_entry_takes_sixteen_bytes_and_four_are_one_line() {
-        assert_eq!(STICKY_ENTRY_BYTES, 16);
-        assert_eq!((size_of::<Set>(), align_of::<Set>()), (64, 64));
     }
 }

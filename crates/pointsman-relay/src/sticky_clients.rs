@@ -186,7 +186,7 @@ impl LocalPool {
         // Servers say it with each answer.
         let is_known = |kept: Kept| kept.server == number && !kept.is_due;
         let at = self.servers.iter().position(|known| known.identity == server.identity);
-        let Some(at) = at.filter(|_| !table.server_of(client, now_s).is_some_and(is_known)) else { return };
+        let Some(at) = at.filter(|_| !table.known(client, now_s).is_some_and(is_known)) else { return };
         let home = self.of_hash(client, homes(self.levels.as_ref()));
         let whereabouts = if home == Some(at) { Whereabouts::Home } else { Whereabouts::Away };
         table.put(client, number, whereabouts, now_s);
@@ -218,7 +218,7 @@ impl LocalPool {
         let (client, number) = (named_client(known, identity), named_number(identity));
         let now_s = seconds(now_us);
         let is_known = |kept: Kept| kept.server == number && !kept.is_due;
-        if !table.server_of(client, now_s).is_some_and(is_known) {
+        if !table.known(client, now_s).is_some_and(is_known) {
             table.put(client, number, Whereabouts::Home, now_s);
         }
     }

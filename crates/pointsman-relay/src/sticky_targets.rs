@@ -51,7 +51,7 @@ impl KeptTarget {
     pub(crate) fn put(&self, hash: &StickyHash, key: &[u8], table: &StickyTable, now_us: u64) {
         let (client, now_s) = (hash.hash(&self.salt, key), seconds(now_us));
         let is_known = |kept: Kept| kept.server == self.number && !kept.is_due;
-        if !table.server_of(client, now_s).is_some_and(is_known) {
+        if !table.known(client, now_s).is_some_and(is_known) {
             table.put(client, self.number, Whereabouts::Away, now_s);
         }
     }
