@@ -216,11 +216,7 @@ impl ListenerSpec {
             sticky_to_listener_at: (section.word("sticky_scope") == "listener")
                 .then(|| section.place("sticky_scope")),
             encoded_slash: encoded_slash(section.word("encoded_slash")),
-            misdirected: match section.word("misdirected") {
-                "certificate" => Misdirected::Certificate,
-                "name" => Misdirected::Name,
-                _ => Misdirected::Http2,
-            },
+            misdirected: misdirected(section),
             merge_slashes: section.has("merge_slashes").then(|| section.flag("merge_slashes")),
             readings: readings(section),
             http2,
@@ -417,5 +413,14 @@ fn forwarded_mode(word: &str) -> ForwardedMode {
         "replace" => ForwardedMode::Replace,
         "off" => ForwardedMode::Off,
         _ => ForwardedMode::Append,
+    }
+}
+
+/// Which hosts a client may ask for beside the server name.
+fn misdirected(section: &Section<'_>) -> Misdirected {
+    match section.word("misdirected") {
+        "certificate" => Misdirected::Certificate,
+        "name" => Misdirected::Name,
+        _ => Misdirected::Http2,
     }
 }

@@ -32,8 +32,12 @@ pub use listen::{
     Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, adopt, bind, bind_beside, bind_path,
     bound_to, is_bound_to, is_bound_to_path, is_free, is_path_free, is_shared,
 };
-pub use proxy_protocol::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_header, read_header};
-pub use proxy_protocol::{TlsClaim, TlsSession, write_header_v1, write_header_v2, write_local_header_v2};
+pub use proxy_protocol::{
+    Claim, HEADER_BYTES_MAX, Header, HeaderFault, HeaderValues, parse_header, read_header,
+};
+pub use proxy_protocol::{
+    PassedOn, TlsClaim, TlsSession, write_header_v1, write_header_v2, write_local_header_v2,
+};
 pub use reactor::Presence;
 pub use service::{ServiceManager, monotonic_us};
 pub use signals::{EarlySignals, Signal, Signals, survive_limits};

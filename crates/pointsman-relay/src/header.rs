@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_config::Listener;
-use pointsman_net::{Claim, Elapsed, HeaderFault, read_header, spawn};
+use pointsman_net::{Claim, Elapsed, HeaderFault, HeaderValues, read_header, spawn};
 use pointsman_telemetry::{Event, Refusal};
-use pointsman_view::Proxied;
+use pointsman_view::{Proxied, ProxyFacts, ProxyValues};
 
 use crate::accept::{Incoming, begin, first_word};
 use crate::decide::trusted_proxies;
@@ -49,7 +49,7 @@ pub(crate) fn behind_header(shard: &Rc<Shard>, listener: &Listener, incoming: In
 }
 
 /// What the header says. Nothing where there is none to serve, which has been told.
-async fn claim(shard: &Shard, incoming: &mut Incoming, ms: u32) -> Option<Claim> {
+async fn claim(shard: &Shard, incoming: &mut Incoming, ms: u32) -> Option<(Claim, HeaderValues)> {
     let since_us = shard.clock.round_us();
     let until_us = shard.after_ms(ms);
     let Incoming { id, tcp, deadline, .. } = incoming;
@@ -72,14 +72,25 @@ async fn claim(shard: &Shard, incoming: &mut Incoming, ms: u32) -> Option<Claim>
     None
 }
 
-fn begin_for(shard: &Rc<Shard>, mut incoming: Incoming, claim: Claim) {
+fn begin_for(shard: &Rc<Shard>, mut incoming: Incoming, (claim, values): (Claim, HeaderValues)) {
     let local = shard.local();
     let Some((listener, _)) = local.live.listener(incoming.id) else { return };
-    incoming.connection.proxied = match claim {
+    let client = match claim {
         Claim::Peer => None,
-        Claim::Unknown => Some(Arc::new(Proxied::Unknown)),
-        Claim::Client(client) => Some(Arc::new(Proxied::Client(client))),
+        Claim::Unknown => Some(Proxied::Unknown),
+        Claim::Client(client) => Some(Proxied::Client(client)),
     };
+    incoming.connection.proxied = client.map(|client| {
+        let HeaderValues { alpn, authority, unique_id, aws_vpce_id, azure_link_id } = values;
+        let values = ProxyValues {
+            alpn: alpn.map(Into::into),
+            authority: authority.map(Into::into),
+            unique_id: unique_id.map(Into::into),
+            aws_vpce_id: aws_vpce_id.map(Into::into),
+            azure_link_id,
+        };
+        Arc::new(ProxyFacts { client, values })
+    });
     let sender = incoming.connection.sender();
     if let Err(why) = incoming.counted.count_address(listener, sender) {
         shard.recorder.hear(&Event::Refused(&incoming.state.metrics, why));

@@ -1,8 +1,8 @@
 //! What a server is told by a PROXY header of whose requests a connection carries.
 
 use pointsman_config::ProxyVersion;
-use pointsman_net::{TlsClaim, TlsSession, write_header_v1, write_header_v2};
-use pointsman_view::{Connection, HelloFacts, Proxied};
+use pointsman_net::{PassedOn, TlsClaim, TlsSession, write_header_v1, write_header_v2};
+use pointsman_view::{Connection, HelloFacts, Proxied, ProxyFacts};
 
 /// The header for a client's connection, and the hello that it goes on with where TLS is its server's.
 pub(crate) fn proxy_header(
@@ -10,7 +10,8 @@ pub(crate) fn proxy_header(
     connection: &Connection,
     hello: Option<&HelloFacts>,
 ) -> Vec<u8> {
-    let ends = match connection.proxied.as_deref() {
+    let proxied = connection.proxied.as_deref();
+    let ends = match proxied.map(|facts| facts.client) {
         Some(Proxied::Unknown) => None,
         Some(Proxied::Client(_)) | None => connection.sender().zip(connection.dst),
     };
@@ -35,7 +36,19 @@ pub(crate) fn proxy_header(
                     }),
                 }),
             };
-            write_header_v2(ends, claim.as_ref())
+            write_header_v2(ends, claim.as_ref(), &proxied.map(passed_on).unwrap_or_default())
         }
+    }
+}
+
+/// What a proxy in front has said of the connection.
+fn passed_on(facts: &ProxyFacts) -> PassedOn<'_> {
+    let values = &facts.values;
+    PassedOn {
+        alpn: values.alpn.as_deref(),
+        authority: values.authority.as_deref(),
+        unique_id: values.unique_id.as_deref(),
+        aws_vpce_id: values.aws_vpce_id.as_deref(),
+        azure_link_id: values.azure_link_id,
     }
 }

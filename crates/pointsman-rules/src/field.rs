@@ -40,6 +40,8 @@ pub enum Field {
     TlsClientFingerprint,
     /// `tls.client.certificate`: the certificate in base64 of its DER.
     TlsClientCertificate,
+    /// `proxy.authority` and others: what a PROXY header of version 2 says.
+    Proxy(ProxyValue),
     /// `method`: as sent; case matters.
     Method,
     /// `scheme`: `http` or `https`.
@@ -68,6 +70,44 @@ pub enum Field {
     Upgrade,
     /// A value inside the body.
     Payload(Arc<Payload>),
+}
+
+/// A value (TLV) of a PROXY header of version 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProxyValue {
+    /// `proxy.alpn`: the application protocol.
+    Alpn,
+    /// `proxy.authority`: the host that the client asked for, in lower case.
+    Authority,
+    /// `proxy.unique_id`: what the proxy calls the connection, in lower-case hex.
+    UniqueId,
+    /// `proxy.aws_vpce_id`: the VPC endpoint of AWS.
+    AwsVpceId,
+    /// `proxy.azure_link_id`: the private link of Azure, in decimal digits.
+    AzureLinkId,
+}
+
+impl ProxyValue {
+    /// Each of them, with the name of its field.
+    pub const ALL: [(ProxyValue, &'static str); 5] = [
+        (ProxyValue::Alpn, "proxy.alpn"),
+        (ProxyValue::Authority, "proxy.authority"),
+        (ProxyValue::UniqueId, "proxy.unique_id"),
+        (ProxyValue::AwsVpceId, "proxy.aws_vpce_id"),
+        (ProxyValue::AzureLinkId, "proxy.azure_link_id"),
+    ];
+
+    /// The name of its field.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// That of a field's name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<ProxyValue> {
+        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(value, _)| value)
+    }
 }
 
 /// What a field's values are.

@@ -66,8 +66,8 @@ pub use explain::{
     Culprit, Explanation, SHOWN_TESTS_MAX, SHOWN_VALUE_BYTES_MAX, SHOWN_VALUES_MAX, ShownValue, VisitedExit,
     VisitedRule,
 };
-pub use field::Field;
 pub(crate) use field::FieldType;
+pub use field::{Field, ProxyValue};
 pub use findings::Findings;
 pub use format::format;
 pub use halt::Halt;

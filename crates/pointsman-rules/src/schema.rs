@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::payload::{self, Fault, Place};
-use crate::{Field, FieldType};
+use crate::{Field, FieldType, ProxyValue};
 
 /// Whether a name takes a key in brackets, as `header["host"]` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,19 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "tls.client.certificate",
         Key::None,
         "The client's certificate in base64 of its DER: between colons the value of `Client-Cert` (RFC 9440).",
+    ),
+    head("proxy.alpn", Key::None, "The application protocol that a PROXY header of version 2 names."),
+    head("proxy.authority", Key::None, "The host that a PROXY header of version 2 names, in lower case."),
+    head(
+        "proxy.unique_id",
+        Key::None,
+        "What a PROXY header of version 2 calls the connection, in lower-case hex.",
+    ),
+    head("proxy.aws_vpce_id", Key::None, "The VPC endpoint of AWS that a PROXY header names."),
+    head(
+        "proxy.azure_link_id",
+        Key::None,
+        "The private link of Azure that a PROXY header names, in decimal digits.",
     ),
     head("method", Key::None, "The method as the client sent it, in capitals as a rule."),
     head("scheme", Key::None, "`https` on a listener with TLS, otherwise `http`."),
@@ -218,6 +231,7 @@ pub(crate) fn plain(name: &str) -> Option<Field> {
         "tls.client.san" => Field::TlsClientSan,
         "tls.client.fingerprint" => Field::TlsClientFingerprint,
         "tls.client.certificate" => Field::TlsClientCertificate,
+        name if name.starts_with("proxy.") => Field::Proxy(ProxyValue::named(name)?),
         "method" => Field::Method,
         "scheme" => Field::Scheme,
         "host" => Field::Host,
@@ -327,6 +341,7 @@ impl Field {
                 | Field::Scheme
                 | Field::TlsSni
                 | Field::TlsClientFingerprint
+                | Field::Proxy(ProxyValue::Authority | ProxyValue::UniqueId)
                 | Field::Upgrade
         )
     }
@@ -351,6 +366,7 @@ impl fmt::Display for Field {
             Field::TlsClientSan => "tls.client.san",
             Field::TlsClientFingerprint => "tls.client.fingerprint",
             Field::TlsClientCertificate => "tls.client.certificate",
+            Field::Proxy(value) => value.name(),
             Field::Method => "method",
             Field::Scheme => "scheme",
             Field::Host => "host",

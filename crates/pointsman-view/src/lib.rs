@@ -24,7 +24,7 @@ mod unread;
 pub use address::{ADDRESS_BYTES_MAX, AddressText};
 pub use body::{BodyFault, BodyKind, BodyLabel, BodyOptions, BodyPaths, Inspection, Reads};
 pub use clientip::{TrustedProxies, client_ip};
-pub use connection::{Connection, Proxied, TlsClient, TlsFacts};
+pub use connection::{Connection, Proxied, ProxyFacts, ProxyValues, TlsClient, TlsFacts};
 pub use cookie::{cookie_values, without_cookie};
 pub use forwarding::{
     Forwarding, ForwardingModes, Peer, add_forwarding_lines, is_about_hops, take_away_forwarding,

@@ -83,7 +83,7 @@ impl Known<'_> {
             Field::Version => self.version,
             Field::Header(name) => self.headers.contains(&&**name),
             Field::ContentType | Field::ContentLength => self.content,
-            Field::Cookie(_) | Field::Upgrade => false,
+            Field::Cookie(_) | Field::Upgrade | Field::Proxy(_) => false,
             Field::Payload(payload) => match self.body {
                 RecordedBody::Unknown => false,
                 RecordedBody::Absent => true,

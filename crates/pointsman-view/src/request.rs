@@ -151,6 +151,7 @@ impl<'a> RequestView<'a> {
             }
             Field::TlsClientFingerprint => texts(client.map(|client| client.fingerprint.as_bytes()), see),
             Field::TlsClientCertificate => texts(client.map(|client| client.certificate.as_bytes()), see),
+            Field::Proxy(value) => texts(connection.proxy_value(*value).as_deref(), see),
             Field::Method => see(Value::Text(self.head.method_name(self.buffer))),
             Field::Host => self.each_host(see),
             Field::Url => see(Value::Text(self.head.target(self.buffer))),

@@ -67,6 +67,7 @@ impl ConnectionView<'_> {
             Field::TlsAlpn => {
                 texts(self.hello.into_iter().flat_map(|hello| &hello.alpn).map(Vec::as_slice), see)
             }
+            Field::Proxy(value) => texts(connection.proxy_value(*value).as_deref(), see),
             // The compiler refuses rules that ask for what only a request or a handshake has.
             Field::Scheme
             | Field::TlsCipher
@@ -120,7 +121,7 @@ mod tests {
         let connection = Connection {
             src: "198.51.100.1:5".parse().ok(),
             dst: "198.51.100.2:443".parse().ok(),
-            proxied: Some(Arc::new(proxied)),
+            proxied: Some(Arc::new(proxied.into())),
             tls: None,
         };
         let hello = HelloFacts {

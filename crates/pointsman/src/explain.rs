@@ -28,7 +28,9 @@ use pointsman_analysis::{Asking, Effort, Needed, Setting, Spoilt, Unread};
 use pointsman_config::{Listener, Plan, Protocol};
 use pointsman_http::Refusal;
 use pointsman_rules::{Colour, Subject, Truths};
-use pointsman_view::{Connection, ConnectionView, Proxied, RequestView, TlsFacts, normal_form};
+use pointsman_view::{
+    Connection, ConnectionView, Proxied, ProxyFacts, ProxyValues, RequestView, TlsFacts, normal_form,
+};
 use serde_json::Value;
 
 use crate::check::{input, terminal};
@@ -55,6 +57,8 @@ pointsman explain RULES [OPTION...]     a connection of a listener that reads no
     --srcip unix:          it came to a Unix socket, where neither end has an address; so it does where the listener has
                            no other
     --proxied IP           the client that a PROXY header names
+    --proxy-value FIELD=TEXT
+                           what that header says besides, as in `proxy.aws_vpce_id=vpce-1`; may be given several times
     --dstip, --dstport     where it connected to; 127.0.0.1 and 80 or 443, or where the listener listens
     --tls 1.2|1.3          it came over TLS; 1.3 where the listener speaks TLS
     --cipher NAME          the suite that was agreed on; the usual one of the version
@@ -341,12 +345,17 @@ fn connection(
     is_tls: bool,
 ) -> Result<Connection, String> {
     let ends = ends::of(options, place, is_tls)?;
+    if options.proxied.is_none() && options.proxy_values != ProxyValues::default() {
+        return Err("error: `--proxy-value` is of a PROXY header\nhelp: name its client with `--proxied`\n"
+            .to_owned());
+    }
     Ok(Connection {
         src: ends.map(|(src, _)| src),
         dst: ends.map(|(_, dst)| dst),
-        proxied: options
-            .proxied
-            .map(|client| Arc::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),
+        proxied: options.proxied.map(|client| {
+            let client = Proxied::Client(SocketAddr::new(client, PROXIED_PORT));
+            Arc::new(ProxyFacts { client, values: options.proxy_values.clone() })
+        }),
         tls: tls.map(Arc::new),
     })
 }

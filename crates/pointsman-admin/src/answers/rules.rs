@@ -134,7 +134,7 @@ const PARAMETER: Shape = Word(&[
 ]);
 
 /// What is asked of rules: the options of `pointsman explain`, and before them the rules.
-static ASKED: [(&str, Shape); 19] = [
+static ASKED: [(&str, Shape); 20] = [
     ("rules", Text),
     ("request", OrNull(&Text)),
     ("request_base64", OrNull(&Text)),
@@ -143,6 +143,7 @@ static ASKED: [(&str, Shape); 19] = [
     ("dstip", OrNull(&Text)),
     ("dstport", OrNull(&PORT)),
     ("proxied", OrNull(&Text)),
+    ("proxy_value", OrNull(&TEXTS)),
     ("tls", OrNull(&Text)),
     ("cipher", OrNull(&Text)),
     ("sni", OrNull(&Text)),

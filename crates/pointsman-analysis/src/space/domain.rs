@@ -4,7 +4,7 @@ mod hosts;
 #[cfg(test)]
 mod tests;
 
-use pointsman_rules::{Field, Place};
+use pointsman_rules::{Field, Place, ProxyValue};
 use pointsman_view::is_list;
 
 pub use self::hosts::is_server_name;
@@ -70,6 +70,10 @@ const PATH: &str = r#"(?x: \* | (?: / (?:
 const QUERY: &str = r#"[!"$-~]*"#;
 const VISIBLE: &str = r"[!-~]+";
 const FINGERPRINT: &str = r"[0-9a-f]{64}";
+const ALPN: &str = r"(?s-u:.)+";
+const HOST_NAME: &str = r"[a-z0-9._-]+";
+const HEX: &str = r"(?:[0-9a-f]{2})+";
+const NUMBER: &str = r"0|[1-9][0-9]{0,9}";
 const BASE64: &str = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)";
 /// No control but tab, and no blanks at the ends (RFC 9110 section 5.5).
 const HEADER: &str = r"(?:[!-~\x80-\xFF](?:[\t -~\x80-\xFF]*[!-~\x80-\xFF])?)?";
@@ -128,6 +132,16 @@ impl Domain {
             Field::TlsClientSan => Domain::many(text(UTF8, &["client.example"])),
             Field::TlsClientFingerprint => Domain::one(text(FINGERPRINT, &[]), Usual),
             Field::TlsClientCertificate => Domain::one(text(BASE64, &["MAA="]), Usual),
+            Field::Proxy(value) => {
+                let (pattern, nice) = match value {
+                    ProxyValue::Alpn => (ALPN, &["h2"]),
+                    ProxyValue::Authority => (HOST_NAME, &["a.example"]),
+                    ProxyValue::UniqueId => (HEX, &["01"]),
+                    ProxyValue::AwsVpceId => (VISIBLE, &["vpce-1"]),
+                    ProxyValue::AzureLinkId => (NUMBER, &["1"]),
+                };
+                Domain::one(text(pattern, nice), Usual)
+            }
             Field::Payload(payload) => {
                 let is_size = payload.place == Place::Size;
                 // One without a byte is no body.

@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use pointsman_rules::Field;
-use pointsman_view::{Connection, HOST_BYTES_MAX, Proxied, TlsClient, TlsFacts, normal_host};
+use pointsman_rules::{Field, ProxyValue};
+use pointsman_view::{
+    Connection, HOST_BYTES_MAX, Proxied, ProxyFacts, ProxyValues, TlsClient, TlsFacts, normal_host,
+};
 
 use super::Setting;
 use super::handshake::{Agreed, AgreedTls};
 use super::sender::{CLIENT_PORT, Sender};
+use super::setting::ProxyHeader;
 use super::sought::{Sought, text};
 use crate::space::is_server_name;
 
@@ -21,7 +24,16 @@ pub(super) fn connection(
     agreed: Agreed,
 ) -> Option<Connection> {
     let ends = sender.ends(sought, setting, agreed.tls.is_some())?;
-    let proxied = sender.proxied.map(|client| Proxied::Client(SocketAddr::new(client, CLIENT_PORT)));
+    let values = proxy_values(sought)?;
+    let mut client = sender.proxied.map(|client| SocketAddr::new(client, CLIENT_PORT));
+    if values != ProxyValues::default() {
+        // A header that says more names a client, too: the peer, where it may be anybody.
+        client = Some(client.or(ends.map(|(src, _)| src))?);
+        if setting.proxy_header == ProxyHeader::Off {
+            return None;
+        }
+    }
+    let proxied = client.map(|client| ProxyFacts { client: Proxied::Client(client), values });
     Some(Connection {
         src: ends.map(|(src, _)| src),
         dst: ends.map(|(_, dst)| dst),
@@ -31,6 +43,19 @@ pub(super) fn connection(
             None => None,
         },
     })
+}
+
+/// What the PROXY header says besides whom it is for.
+fn proxy_values(sought: &Sought<'_>) -> Option<ProxyValues> {
+    let mut values = ProxyValues::default();
+    for (value, _) in ProxyValue::ALL {
+        match sought.of(&Field::Proxy(value)) {
+            None | Some([]) => {}
+            Some([one]) => values.set(value, text(one)?).then_some(())?,
+            Some(_) => return None,
+        }
+    }
+    Some(values)
 }
 
 fn facts(sought: &Sought<'_>, authority: &[u8], agreed: AgreedTls) -> Option<TlsFacts> {

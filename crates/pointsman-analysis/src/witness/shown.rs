@@ -5,7 +5,8 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use pointsman_http::{HeadLimits, RequestHead};
-use pointsman_view::{Connection, Proxied, TlsFacts};
+use pointsman_rules::ProxyValue;
+use pointsman_view::{Connection, Proxied, ProxyFacts, TlsFacts};
 
 use super::connection::{server_name, usual_client};
 use super::sender::{CLIENT_PORT, usual_destination};
@@ -46,8 +47,19 @@ impl Witness {
             options.add_unless(src.ip() == Ipv4Addr::LOCALHOST, "--srcip", src.ip());
             options.add_unless(src.port() == CLIENT_PORT, "--srcport", src.port());
         }
-        if let Some(Proxied::Client(client)) = proxied.as_deref() {
-            options.add_unless(false, "--proxied", client.ip());
+        if let Some(ProxyFacts { client, values }) = proxied.as_deref() {
+            if let Proxied::Client(client) = client {
+                options.add_unless(false, "--proxied", client.ip());
+            }
+            for (value, name) in ProxyValue::ALL {
+                if let Some(text) = values.text(value) {
+                    options.add_unless(
+                        false,
+                        "--proxy-value",
+                        format!("{name}={}", String::from_utf8_lossy(&text)),
+                    );
+                }
+            }
         }
         if let Some(dst) = dst {
             let bind = setting.binds.first().copied();

@@ -1,13 +1,14 @@
 //! Connections that begin with a PROXY header: whom the switch takes for the client, and who is cut off.
 
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use pointsman_e2e::{
-    Authority, Client, Nginx, Origin, PATIENCE, Setup, Switch, TlsClient, installed, installed_nginx_passes,
-    ok, read_lines, tool, unescape, until, workspace,
+    Authority, Client, Nginx, Origin, PATIENCE, RawOrigin, Setup, Switch, TlsClient, installed,
+    installed_nginx_passes, ok, read_lines, read_some, tool, unescape, until, workspace,
 };
 
 pointsman_e2e::for_threads!(
@@ -21,6 +22,7 @@ pointsman_e2e::for_threads!(
     kept_by_client,
     switched_by_a_reload,
     drained,
+    values_of_version_2,
     haproxy_in_front,
     nginx_in_front,
     curl_in_front,
@@ -91,6 +93,45 @@ fn check_rows(threads: usize, send: impl Fn(&mut Client, &[u8])) {
 
 fn headers(threads: usize) {
     check_rows(threads, |client, bytes| client.send(bytes));
+}
+
+/// What a cloud's balancer says of a connection is known to rules, and goes on to servers that want headers.
+fn values_of_version_2(threads: usize) {
+    const ENDPOINT: &[u8] = b"\xea\0\x07\x01vpce-1";
+    const LINK: &[u8] = b"\xee\0\x05\x01\x02\0\0\x10";
+    const ID: &[u8] = b"\x05\0\x03a\0b";
+    let (say, said) = std::sync::mpsc::channel();
+    let say = std::sync::Mutex::new(say);
+    let origin = RawOrigin::serving(move |mut socket, _| {
+        let (mut came, mut space) = (Vec::new(), [0; 4096]);
+        while !came.ends_with(b"\r\n\r\n") || !came.windows(4).any(|four| four == b"GET ") {
+            match read_some(&mut socket, &mut space) {
+                Ok(count @ 1..) => came.extend_from_slice(&space[..count]),
+                _ => return,
+            }
+        }
+        say.lock().expect("one server").send(came).unwrap_or_default();
+        socket.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap_or_default();
+    });
+    let rules = r#"if (proxy.aws_vpce_id == "vpce-1" && proxy.unique_id == "610062") {
+            setHeader("x-link", "${proxy.azure_link_id} ${proxy.authority}");
+        } else { reject(403); }"#;
+    let setup = required(threads, "\"127.0.0.1\"").rules(rules);
+    let pool = "proxy_protocol = \"v2\"";
+    let switch = setup.pool_at("standard", pool, &[("origin", origin.address())]).start();
+    let ask = |values: &[u8]| {
+        let block = [&[192, 0, 2, 7, 198, 51, 100, 1, 0x9c, 0x40, 1, 0xbb], values].concat();
+        let length = u16::try_from(block.len()).expect("short").to_be_bytes();
+        let mut client = switch.client();
+        client.send([&b"\r\n\r\n\0\r\nQUIT\n\x21\x11"[..], &length, &block].concat());
+        client.get("/").status()
+    };
+    assert_eq!(ask(&[ENDPOINT, LINK, ID, b"\x02\0\x09A.example"].concat()), 204);
+    let came = said.recv_timeout(PATIENCE).expect("a request");
+    for value in [ENDPOINT, LINK, ID, b"\x02\0\x09a.example", b"268435458 a.example\r\n"] {
+        assert!(came.windows(value.len()).any(|part| part == value), "{}", came.escape_ascii());
+    }
+    assert_eq!(ask(&[]), 403);
 }
 
 /// A client that was cut off takes no more bytes, so that is no failure.

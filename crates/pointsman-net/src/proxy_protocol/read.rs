@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::task::{Context, Poll, ready};
 
+use super::HeaderValues;
 use crate::{Presence, Tcp, canonical};
 
 /// Bytes of the longest header that is read: as many as nginx reads.
@@ -17,7 +18,12 @@ const LINE_BYTES_MAX: usize = 107;
 
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 const FIXED_BYTES: usize = 16;
+pub(super) const ALPN: u8 = 0x01;
+pub(super) const AUTHORITY: u8 = 0x02;
 const CHECKSUM: u8 = 0x03;
+pub(super) const UNIQUE_ID: u8 = 0x05;
+pub(super) const AWS: u8 = 0xea;
+pub(super) const AZURE: u8 = 0xee;
 
 /// A header that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,12 +80,12 @@ impl HeaderFault {
 ///
 /// # Errors
 /// There is none, or none that is sound.
-pub async fn read_header(tcp: &Tcp) -> Result<Claim, HeaderFault> {
+pub async fn read_header(tcp: &Tcp) -> Result<(Claim, HeaderValues), HeaderFault> {
     poll_fn(|context| poll_header(tcp, context)).await
 }
 
 /// What has come of a header stays in the kernel until all of it is there: what follows is for somebody else.
-fn poll_header(tcp: &Tcp, context: &Context<'_>) -> Poll<Result<Claim, HeaderFault>> {
+fn poll_header(tcp: &Tcp, context: &Context<'_>) -> Poll<Result<(Claim, HeaderValues), HeaderFault>> {
     let mut room = [0; HEADER_BYTES_MAX];
     loop {
         // Before the look: what comes behind an end that was heard is nothing.
@@ -96,7 +102,10 @@ fn poll_header(tcp: &Tcp, context: &Context<'_>) -> Poll<Result<Claim, HeaderFau
         match parse_header(&room[..seen]) {
             Ok(Some(header)) => {
                 let taken = tcp.take_seen(header.bytes, seen);
-                return Poll::Ready(taken.map(|()| header.claim).map_err(|_| HeaderFault::Malformed));
+                let values = || HeaderValues::of(&room[..header.bytes]);
+                return Poll::Ready(
+                    taken.map(|()| (header.claim, values())).map_err(|_| HeaderFault::Malformed),
+                );
             }
             Ok(None) if has_ended => return Poll::Ready(Err(HeaderFault::Closed)),
             Ok(None) => {}
@@ -273,6 +282,23 @@ fn check_values(header: &[u8], mut values: &[u8]) -> Result<(), HeaderFault> {
     Ok(())
 }
 
+/// Calls `see` with type and value of each value of a whole header that speaks for a client of TCP.
+pub(super) fn each_value(header: &[u8], mut see: impl FnMut(u8, &[u8])) {
+    let speaks_for_another =
+        header.len() >= FIXED_BYTES && header.starts_with(SIGNATURE) && header[12] == 0x21;
+    let Some(addresses) = Addresses::of(header.get(13).copied().unwrap_or_default()) else { return };
+    if !speaks_for_another || addresses == Addresses::None {
+        return;
+    }
+    let mut values = header.get(FIXED_BYTES + addresses.bytes()..).unwrap_or_default();
+    while let [kind, high, low, rest @ ..] = values {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        let Some((value, behind)) = rest.split_at_checked(length) else { return };
+        see(*kind, value);
+        values = behind;
+    }
+}
+
 /// The checksum of RFC 3720 section 12.1 over these pieces, one behind the other.
 fn crc32c(pieces: &[&[u8]]) -> u32 {
     const TABLE: [u32; 256] = {
@@ -372,7 +398,8 @@ mod tests {
         });
         EventLoop::new().expect("descriptors").run(async {
             let mut tcp = connect(address).await.expect("there");
-            assert_eq!(read_header(&tcp).await, Ok(client("192.0.2.7:40000")));
+            let read = read_header(&tcp).await;
+            assert_eq!(read, Ok((client("192.0.2.7:40000"), HeaderValues::default())));
             let mut buffer = BufferPool::new(1000, 1, &Account::unlimited()).take_later();
             while buffer.len() < 9 {
                 assert_ne!(read_into(&mut tcp, &mut buffer).await.expect("open"), 0);

@@ -26,7 +26,8 @@ impl Scope {
             | Field::DstIp
             | Field::DstPort
             | Field::Proto
-            | Field::ClientIp => true,
+            | Field::ClientIp
+            | Field::Proxy(_) => true,
             Field::TlsSni | Field::TlsVersion | Field::TlsAlpn => self != Scope::Connections,
             _ => self.has_requests(),
         }
@@ -39,10 +40,12 @@ impl Scope {
     fn fields(self) -> &'static str {
         match self {
             Scope::Requests => "every field is known",
-            Scope::Connections => "known are `srcip`, `srcport`, `dstip`, `dstport`, `proto` and `clientip`",
+            Scope::Connections => {
+                "known are `srcip`, `srcport`, `dstip`, `dstport`, `proto`, `clientip` and those of `proxy.`"
+            }
             Scope::Hellos => {
-                "known are `srcip`, `srcport`, `dstip`, `dstport`, `proto`, `clientip`, `tls.sni`, `tls.version` and \
-                 `tls.alpn`"
+                "known are `srcip`, `srcport`, `dstip`, `dstport`, `proto`, `clientip`, `tls.sni`, `tls.version`, \
+                 `tls.alpn` and those of `proxy.`"
             }
         }
     }

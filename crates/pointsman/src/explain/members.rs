@@ -9,6 +9,7 @@ const MEMBERS: &[(&str, Kind)] = &[
     ("dstip", Kind::Text),
     ("dstport", Kind::Number),
     ("proxied", Kind::Text),
+    ("proxy_value", Kind::Texts),
     ("tls", Kind::Text),
     ("cipher", Kind::Text),
     ("sni", Kind::Text),

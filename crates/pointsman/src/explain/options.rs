@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 use lexopt::{Arg, Parser, ValueExt};
-use pointsman_rules::unmapped;
+use pointsman_rules::{ProxyValue, unmapped};
+use pointsman_view::ProxyValues;
 
 use super::handshake::{self, Handshake};
 use crate::check::input;
@@ -25,6 +26,7 @@ pub(super) struct Options {
     pub(super) src_port: Option<u16>,
     /// The client that a PROXY header names.
     pub(super) proxied: Option<IpAddr>,
+    pub(super) proxy_values: ProxyValues,
     pub(super) dst_ip: Option<IpAddr>,
     pub(super) dst_port: Option<u16>,
     pub(super) handshake: Handshake,
@@ -51,6 +53,18 @@ impl Options {
                 },
                 Arg::Long("srcport") => options.src_port = Some(value(&mut parser, "--srcport", PORT)?),
                 Arg::Long("proxied") => options.proxied = Some(value(&mut parser, "--proxied", ADDRESS)?),
+                Arg::Long("proxy-value") => {
+                    let word = parser.value()?.string()?;
+                    let parts =
+                        word.split_once('=').and_then(|(name, text)| Some((ProxyValue::named(name)?, text)));
+                    if !parts.is_some_and(|(value, text)| options.proxy_values.set(value, text.as_bytes())) {
+                        let names = ProxyValue::ALL.map(|(_, name)| name).join("`, `");
+                        return Err(format!(
+                            "`--proxy-value` takes FIELD=TEXT, where FIELD is one of `{names}`"
+                        )
+                        .into());
+                    }
+                }
                 Arg::Long("dstip") => options.dst_ip = Some(value(&mut parser, "--dstip", ADDRESS)?),
                 Arg::Long("dstport") => options.dst_port = Some(value(&mut parser, "--dstport", PORT)?),
                 Arg::Long(name) if handshake::is_option(name) => {

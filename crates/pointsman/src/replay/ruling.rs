@@ -197,7 +197,7 @@ fn connection(stand: &Stand, record: &Record, spoken: &Spoken<'_>) -> Connection
     Connection {
         src,
         dst: (record.client != Client::Unix).then_some(dst),
-        proxied: record.client_ip.map(|ip| Arc::new(Proxied::Client(SocketAddr::new(ip, 0)))),
+        proxied: record.client_ip.map(|ip| Arc::new(Proxied::Client(SocketAddr::new(ip, 0)).into())),
         tls: tls.map(Arc::new),
     }
 }

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use pointsman_analysis::{Agreed, AgreedTls, Ends, Setting, server_name, usual_client, usual_method};
-use pointsman_rules::{Diagnostic, Field, OwnedValue, TestCase};
+use pointsman_rules::{Diagnostic, Field, OwnedValue, ProxyValue, TestCase};
 use pointsman_tls::is_dns_name;
-use pointsman_view::{Connection, HelloFacts, Proxied, Reads, TlsClient, TlsFacts};
+use pointsman_view::{Connection, HelloFacts, Proxied, ProxyFacts, ProxyValues, Reads, TlsClient, TlsFacts};
 
 use super::odds;
 use super::trial::Verdict;
@@ -130,9 +130,24 @@ impl<'t> Said<'t> {
         Connection {
             src: ends.src,
             dst: ends.dst,
-            proxied: ends.proxied.map(|client| Arc::new(Proxied::Client(client))),
+            proxied: self.proxied(ends).map(Arc::new),
             tls: tls.map(|tls| Arc::new(self.tls(tls))),
         }
+    }
+
+    /// What the PROXY header says. One that says more than a client names the peer.
+    fn proxied(self, ends: Ends) -> Option<ProxyFacts> {
+        let mut values = ProxyValues::default();
+        for (value, _) in ProxyValue::ALL {
+            if let Some(text) = self.text(&Field::Proxy(value))
+                && !values.set(value, text)
+            {
+                return None;
+            }
+        }
+        let says_more = values != ProxyValues::default();
+        let client = ends.proxied.or(ends.src.filter(|_| says_more))?;
+        Some(ProxyFacts { client: Proxied::Client(client), values })
     }
 
     fn tls(self, agreed: AgreedTls) -> TlsFacts {

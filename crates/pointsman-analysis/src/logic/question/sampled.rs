@@ -1,7 +1,7 @@
 //! Requests as the fields and values that they were made for.
 
 use pointsman_rules::{
-    Cause, Condition, DecidedBy, Field, NameKind, Outcome, OwnedValue, RuleIndex, Subject, Truth,
+    Cause, Condition, DecidedBy, Field, NameKind, Outcome, OwnedValue, ProxyValue, RuleIndex, Subject, Truth,
 };
 use pointsman_view::RequestView;
 
@@ -30,7 +30,7 @@ pub(crate) struct Seen<'p> {
 const LEFT_OUT_MAX: usize = 3;
 
 /// What there is of requests besides header lines.
-const WHOLE: [Field; 19] = [
+const WHOLE: [Field; 24] = [
     Field::Url,
     Field::Method,
     Field::Version,
@@ -44,6 +44,11 @@ const WHOLE: [Field; 19] = [
     Field::TlsClientSan,
     Field::TlsClientFingerprint,
     Field::TlsClientCertificate,
+    Field::Proxy(ProxyValue::Alpn),
+    Field::Proxy(ProxyValue::Authority),
+    Field::Proxy(ProxyValue::UniqueId),
+    Field::Proxy(ProxyValue::AwsVpceId),
+    Field::Proxy(ProxyValue::AzureLinkId),
     Field::SrcIp,
     Field::SrcPort,
     Field::DstIp,

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pointsman_http::{HeadLimits, RequestHead};
-use pointsman_rules::{Field, Subject, Value};
+use pointsman_rules::{Field, ProxyValue, Subject, Value};
 use pointsman_view::{
-    Connection, PathOptions, RequestView, TlsClient, TlsFacts, TrustedProxies, normal_form,
+    Connection, PathOptions, Proxied, ProxyFacts, ProxyValues, RequestView, TlsClient, TlsFacts,
+    TrustedProxies, normal_form,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ use proptest::strategy::ValueTree;
 use super::super::automata::Automata;
 use super::{Absence, Domain, Kind, Language};
 
-const FIELDS: [fn() -> Field; 30] = [
+const FIELDS: [fn() -> Field; 36] = [
     || Field::SrcIp,
     || Field::SrcPort,
     || Field::DstIp,
@@ -32,6 +33,11 @@ const FIELDS: [fn() -> Field; 30] = [
     || Field::TlsClientSan,
     || Field::TlsClientFingerprint,
     || Field::TlsClientCertificate,
+    || Field::Proxy(ProxyValue::Alpn),
+    || Field::Proxy(ProxyValue::Authority),
+    || Field::Proxy(ProxyValue::UniqueId),
+    || Field::Proxy(ProxyValue::AwsVpceId),
+    || Field::Proxy(ProxyValue::AzureLinkId),
     || Field::Method,
     || Field::Scheme,
     || Field::Host,
@@ -173,9 +179,18 @@ fn connections() -> [Connection; 2] {
         session: None,
     };
     let src = "[::ffff:192.0.2.9]:7".parse().ok();
+    let values = ProxyValues {
+        alpn: Some(b"h2"[..].into()),
+        authority: Some("a.example".into()),
+        unique_id: Some([0, 255][..].into()),
+        aws_vpce_id: Some("vpce-1".into()),
+        azure_link_id: Some(u32::MAX),
+    };
+    let client = Proxied::Client("192.0.2.9:7".parse().expect("an address"));
+    let proxied = Some(Arc::new(ProxyFacts { client, values }));
     let dst = "[2001:db8::1]:443".parse().ok();
     [
-        Connection { src, dst, proxied: None, tls: Some(Arc::new(tls)) },
+        Connection { src, dst, proxied, tls: Some(Arc::new(tls)) },
         Connection { src: None, dst: None, proxied: None, tls: None },
     ]
 }
