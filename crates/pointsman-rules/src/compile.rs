@@ -123,6 +123,8 @@ struct Compiler<'a> {
     /// Each regex is built once, however many rules name it; `None` is one that is none.
     regexes: HashMap<Box<str>, Option<Matcher>>,
     on_unknown: OnUnknown,
+    /// The condition that holds where the actions of a block run.
+    holding: Condition,
     /// Where the rules say.
     validate: Option<Validate>,
 }
@@ -141,6 +143,7 @@ impl<'a> Compiler<'a> {
             payloads: HashMap::new(),
             regexes: HashMap::new(),
             on_unknown: OnUnknown::default(),
+            holding: Condition::Always,
             validate: None,
         }
     }
@@ -285,7 +288,10 @@ impl<'a> Compiler<'a> {
             Some(condition) => self.condition(condition),
             None => Some(Condition::Always),
         };
+        let sound = condition.is_some();
+        self.holding = condition.unwrap_or(Condition::Always);
         let then = self.block(index, &rule.then);
+        let condition = sound.then_some(std::mem::replace(&mut self.holding, Condition::Always));
         let otherwise = match &rule.otherwise {
             Some(block) => self.block(index, block),
             None => Some(Block::default()),

@@ -145,8 +145,12 @@ impl Names {
 
     fn give_template(&self, template: &mut Template) {
         for piece in &mut template.0 {
-            if let Piece::Field(field) = piece {
-                self.give_field(field);
+            match piece {
+                Piece::Field(field) => self.give_field(field),
+                Piece::Group(group) => {
+                    group.sources.iter_mut().for_each(|source| self.give_field(&mut source.field));
+                }
+                Piece::Literal(_) => {}
             }
         }
     }

@@ -22,6 +22,7 @@ mod findings;
 mod format;
 #[cfg(test)]
 mod generated;
+mod group;
 mod halt;
 mod joined;
 mod lexer;
@@ -70,6 +71,7 @@ pub(crate) use field::FieldType;
 pub use field::{Field, ProxyValue};
 pub use findings::Findings;
 pub use format::format;
+pub use group::Group;
 pub use halt::Halt;
 pub use lexer::tokens;
 pub use lines::Lines;

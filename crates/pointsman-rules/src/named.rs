@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Block, Effect, Exit, Field, HeaderEdit, Piece, Program, Rule, Side, Stickiness, Template, Terminal, pace,
+    Block, Effect, Exit, Field, HeaderEdit, Program, Rule, Side, Stickiness, Template, Terminal, pace,
 };
 
 /// The headers of requests that a rule set names, in lower case.
@@ -87,9 +87,7 @@ impl Block {
 impl Template {
     fn each_field<'p>(&'p self, see: &mut impl FnMut(&'p Field)) {
         for piece in &self.0 {
-            if let Piece::Field(field) = piece {
-                see(field);
-            }
+            piece.fields().for_each(&mut *see);
         }
     }
 }

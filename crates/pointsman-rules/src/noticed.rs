@@ -127,7 +127,7 @@ impl Template {
     /// Whether its text depends on the request, so that it may be none that can be filled in.
     #[must_use]
     pub fn names_fields(&self) -> bool {
-        self.0.iter().any(|piece| matches!(piece, Piece::Field(_)))
+        self.0.iter().any(|piece| !matches!(piece, Piece::Literal(_)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::engine::{Certificate, Engine, Sizes, number_tests};
-use crate::{Decimal, Field, List, Matcher, Payload, PayloadId, Place, Span, Split, pace};
+use crate::{Decimal, Field, Group, List, Matcher, Payload, PayloadId, Place, Span, Split, pace};
 use ipnet::IpNet;
 use thin_vec::ThinVec;
 
@@ -465,6 +465,8 @@ pub enum Piece {
     Literal(Box<[u8]>),
     /// The first value of a field; nothing where it is absent.
     Field(Field),
+    /// A group of the condition's regex.
+    Group(Box<Group>),
 }
 
 /// What a condition that ends unknown does to the request.

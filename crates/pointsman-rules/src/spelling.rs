@@ -146,8 +146,9 @@ fn template(template: &Template) -> String {
     let mut text = String::from("\"");
     for piece in &template.0 {
         match piece {
-            Piece::Literal(bytes) => text.push_str(&escaped(bytes)),
+            Piece::Literal(bytes) => text.push_str(&escaped(bytes).replace('$', "$$")),
             Piece::Field(field) => text.push_str(&format!("${{{field}}}")),
+            Piece::Group(group) => text.push_str(&format!("${{{group}}}")),
         }
     }
     text.push('"');

@@ -30,7 +30,7 @@ impl Template {
             let mut forbidden = None;
             match piece {
                 Piece::Literal(bytes) => out.extend_from_slice(bytes),
-                Piece::Field(field) => with_first_value(field, subject, |value| {
+                Piece::Field(_) | Piece::Group(_) => piece.with_value(subject, |value| {
                     forbidden = value.iter().find(|byte| byte.is_ascii_control() && **byte != b'\t').copied();
                     out.extend_from_slice(value);
                 }),
@@ -50,10 +50,16 @@ impl Template {
     /// as `//evil.example/` would otherwise name another host (RFC 3986 section 4.2).
     pub fn render_location<S: Subject + ?Sized>(&self, subject: &S, out: &mut Vec<u8>) {
         let start = out.len();
-        for piece in &self.0 {
+        for (at, piece) in self.0.iter().enumerate() {
             match piece {
                 Piece::Literal(bytes) => out.extend_from_slice(bytes),
-                Piece::Field(field) => with_first_value(field, subject, |value| percent_encode(value, out)),
+                Piece::Field(_) | Piece::Group(_) => {
+                    let before = out.len();
+                    piece.with_value(subject, |value| percent_encode(value, out));
+                    if out.len() == before && matches!(piece, Piece::Field(Field::Query)) {
+                        self.take_back_sign(at, start, out);
+                    }
+                }
             }
         }
         let names_host = matches!(self.0.first(), Some(Piece::Literal(start)) if start.starts_with(b"//"));
@@ -61,6 +67,41 @@ impl Template {
             let slashes = out[start..].iter().take_while(|byte| **byte == b'/').count();
             out.drain(start..start + slashes.saturating_sub(1));
         }
+    }
+}
+
+impl Template {
+    /// Takes away the `?` or `&` that introduces a query which is absent, where nothing follows that needs it.
+    fn take_back_sign(&self, at: usize, start: usize, out: &mut Vec<u8>) {
+        let is_last = match self.0.get(at + 1) {
+            None => true,
+            Some(Piece::Literal(next)) => next.starts_with(b"#"),
+            Some(_) => false,
+        };
+        if is_last && out[start..].ends_with(b"?") || out[start..].ends_with(b"&") {
+            out.pop();
+        }
+    }
+}
+
+impl Piece {
+    /// Shows the value that a request puts in its place; nothing where it is absent.
+    fn with_value<S: Subject + ?Sized>(&self, subject: &S, see: impl FnOnce(&[u8])) {
+        match self {
+            Piece::Literal(bytes) => see(bytes),
+            Piece::Field(field) => with_first_value(field, subject, see),
+            Piece::Group(group) => group.with_text(subject, see),
+        }
+    }
+
+    /// The fields that its value comes from.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &Field> {
+        let (field, group) = match self {
+            Piece::Literal(_) => (None, None),
+            Piece::Field(field) => (Some(field), None),
+            Piece::Group(group) => (None, Some(group)),
+        };
+        field.into_iter().chain(group.into_iter().flat_map(|group| group.fields()))
     }
 }
 

@@ -52,10 +52,30 @@ impl Compiler<'_> {
                 (None, _) => compiled = None,
             }
         }
+        self.check_rewrite(block);
         if let Some(block) = &mut compiled {
             block.awaits = awaited(block).into();
         }
         compiled
+    }
+
+    /// Warns of a `rewritePath` in front of an action by which no server gets the request. `${path}` in a redirect is
+    /// the path of the request.
+    fn check_rewrite(&mut self, block: &ast::Block) {
+        let rewrite = block.actions.iter().find(|action| matches!(action.kind, ActionKind::RewritePath(..)));
+        let Some((rewrite, last)) = rewrite.zip(block.actions.last()) else { return };
+        let help = match last.kind {
+            ActionKind::Redirect(..) => {
+                "write the new path in the redirect: `${1}` is a group of a `matches` in the condition"
+            }
+            ActionKind::Respond(..) | ActionKind::Reject(..) | ActionKind::Reset | ActionKind::Discard => {
+                "leave it out"
+            }
+            _ => return,
+        };
+        let word = last.word.of(self.source);
+        let message = format!("`rewritePath` changes nothing here: `{word}` sends the request to no server");
+        self.warn(rewrite.word, message, help);
     }
 
     fn action(&mut self, index: RuleIndex, action: &Action) -> Option<Step> {

@@ -5,15 +5,13 @@ use std::cell::OnceCell;
 use regex::bytes::RegexBuilder;
 
 use crate::ast::Quoted;
+use crate::group::{Group, NoGroup};
 use crate::lexer::Meaning;
 use crate::parser::{parse_field, shorten};
 use crate::rewrite::{Reference, reference};
-use crate::{Diagnostic, Matcher, Piece, Span, Template};
+use crate::{Diagnostic, Matcher, Piece, Span, Template, schema};
 
 use super::Compiler;
-
-/// So many dollar signs of a text are looked at, whether a field's name stands behind one.
-const BARE_FIELDS_MAX: usize = 16;
 
 /// Largest compiled regex.
 const REGEX_BYTES_MAX: usize = 1 << 20;
@@ -61,11 +59,14 @@ impl Compiler<'_> {
             let known = match named {
                 Reference::Number(number) => number < regex.captures_len(),
                 Reference::Name(name) => regex.capture_names().flatten().any(|known| known == name),
-                Reference::None => true,
+                Reference::None => len == 1,
             };
             if !known {
                 let group = quoted.text.get(start..at).unwrap_or("$");
-                let message = format!("the regex has no group for `{}`", shorten(group));
+                let message = match named {
+                    Reference::None => "`$` names no group".to_owned(),
+                    _ => format!("the regex has no group for `{}`", shorten(group)),
+                };
                 let help = "groups are counted by their `(`, from 1; `$$` is a dollar sign";
                 let place = place.get_or_init(|| Meaning::of(self.source, quoted.span));
                 self.error(place.span(start, at), message, help);
@@ -84,50 +85,93 @@ impl Compiler<'_> {
             self.error(at, "a control character cannot stand in a header or an answer", "take it out");
             return None;
         }
-        self.warn_of_bare_field(quoted);
-        let (mut pieces, mut sound, mut at) = (Vec::new(), true, 0);
+        let (mut pieces, mut literal, mut sound, mut at) = (Vec::new(), Vec::new(), true, 0);
         // Looked up for errors only: a text of a megabyte may have fifty thousand sound fields.
         let place = OnceCell::new();
-        while let Some(found) = text[at..].find("${") {
-            let open = at + found;
-            if open > at {
-                pieces.push(Piece::Literal(text.as_bytes()[at..open].into()));
+        while let Some(dollar) = memchr::memchr(b'$', &text.as_bytes()[at..]) {
+            let open = at + dollar;
+            literal.extend_from_slice(&text.as_bytes()[at..open]);
+            if !text[open..].starts_with("${") {
+                at = open + 1;
+                if text[at..].starts_with('$') {
+                    at += 1;
+                } else {
+                    self.stray_dollar(quoted, &place, open);
+                    sound = false;
+                }
+                literal.push(b'$');
+                continue;
+            }
+            if !literal.is_empty() {
+                pieces.push(Piece::Literal(std::mem::take(&mut literal).into()));
             }
             let Some(close) = closing_brace(&text[open..]) else {
                 let at = self.inside(quoted, (open, open + 2));
-                self.error(at, "`${` is not closed", "a field in a text is written `${path}`");
+                self.error(
+                    at,
+                    "`${` is not closed",
+                    "a field in a text is written `${path}`, a dollar sign `$$`",
+                );
                 return None;
             };
             let name = (open + 2, open + close);
-            match self.template_field(quoted, &place, name) {
+            match self.template_piece(quoted, &place, name) {
                 Some(piece) => pieces.push(piece),
                 None => sound = false,
             }
             at = open + close + 1;
         }
-        if at < text.len() {
-            pieces.push(Piece::Literal(text.as_bytes()[at..].into()));
+        literal.extend_from_slice(&text.as_bytes()[at..]);
+        if !literal.is_empty() {
+            pieces.push(Piece::Literal(literal.into()));
         }
         sound.then_some(Template(pieces))
     }
 
-    /// `$host` is what other proxies write, and a text like any other here.
-    fn warn_of_bare_field(&mut self, quoted: &Quoted) {
-        let names = quoted.text.match_indices('$').filter_map(|(at, _)| {
-            let name = &quoted.text[at + 1..];
-            let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
-            Some((at, name.get(..end).filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))?))
-        });
-        // Of a text of a megabyte the first few tell enough.
-        for (at, name) in names.take(BARE_FIELDS_MAX) {
-            if parse_field(name).is_ok_and(|named| self.resolved(&named).is_ok()) {
-                let message = format!("`${name}` stands for itself");
-                let help = format!("a field in a text is written `${{{name}}}`");
-                let span = self.inside(quoted, (at, at + 1 + name.len()));
-                self.findings.add(Diagnostic::warning(span, message).help(help));
-                return;
-            }
-        }
+    /// A dollar sign that names nothing: other proxies write `$1` and `$host`.
+    fn stray_dollar(&mut self, quoted: &Quoted, place: &OnceCell<Meaning>, dollar: usize) {
+        let behind = &quoted.text[dollar + 1..];
+        let end = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(behind.len());
+        let word = &behind[..end];
+        let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let help = if is_number {
+            format!(
+                "a group of the condition's regex is written `${{{}}}`, a dollar sign `$$`",
+                shorten(word)
+            )
+        } else if parse_field(word).is_ok_and(|named| self.resolved(&named).is_ok()) {
+            format!("a field in a text is written `${{{word}}}`, a dollar sign `$$`")
+        } else {
+            "a dollar sign in a text is written `$$`".to_owned()
+        };
+        let at = place.get_or_init(|| Meaning::of(self.source, quoted.span)).span(dollar, dollar + 1 + end);
+        let shown = shorten(&quoted.text[dollar..dollar + 1 + end]);
+        self.error(at, format!("`{shown}` names no field and no group"), help);
+    }
+
+    /// What stands in `${…}`: a group of the condition's regex, or a field.
+    fn template_piece(
+        &mut self,
+        quoted: &Quoted,
+        place: &OnceCell<Meaning>,
+        (start, end): (usize, usize),
+    ) -> Option<Piece> {
+        let name = &quoted.text[start..end];
+        let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        let found = Group::of(&self.holding, name);
+        let is_field = !is_number && schema::ENTRIES.iter().any(|entry| entry.name == name);
+        let (message, help) = match found {
+            Ok(_) if is_field => (
+                format!("`{}` is a field and a group of the condition's regex", shorten(name)),
+                "give the group another name",
+            ),
+            Ok(group) => return Some(Piece::Group(Box::new(group))),
+            Err(NoGroup::Absent) if !is_number => return self.template_field(quoted, place, (start, end)),
+            Err(why) => no_group(why, name),
+        };
+        let at = place.get_or_init(|| Meaning::of(self.source, quoted.span)).span(start, end);
+        self.error(at, message, help);
+        None
     }
 
     fn template_field(
@@ -155,6 +199,28 @@ impl Compiler<'_> {
     /// The place in the source of a range of a quoted text's meaning.
     fn inside(&self, quoted: &Quoted, (start, end): (usize, usize)) -> Span {
         Meaning::of(self.source, quoted.span).span(start, end)
+    }
+}
+
+fn no_group(why: NoGroup, name: &str) -> (String, &'static str) {
+    let name = shorten(name);
+    match why {
+        NoGroup::Absent => (
+            format!("no regex that holds here has a group `{name}`"),
+            "groups are those of `matches` in the condition of the same rule, not behind `!` or in `else`; they count from 1",
+        ),
+        NoGroup::Ambiguous => (
+            format!("several regexes of the condition have a group `{name}`"),
+            "give the group a name, `(?<id>…)`, and write `${id}`",
+        ),
+        NoGroup::Partial => (
+            format!("not every alternative of the condition has a group `{name}`"),
+            "write the alternatives as rules of their own",
+        ),
+        NoGroup::Body => (
+            format!("the group `{name}` is in the body"),
+            "groups are those of a regex over a field of the head",
+        ),
     }
 }
 
