@@ -11,6 +11,7 @@ mod doubt;
 mod findings;
 mod given;
 mod lemmas;
+mod loops;
 mod meetings;
 mod misses;
 mod odd_names;

@@ -14,6 +14,7 @@ mod least;
 mod lines;
 mod odds;
 mod reading;
+mod redirected;
 mod sender;
 mod setting;
 mod shown;

@@ -1,6 +1,7 @@
 //! Syntax tree to program: names are resolved, types checked, and nothing is looked up later.
 
 mod actions;
+mod answers;
 mod assertions;
 mod cases;
 mod classes;
@@ -17,7 +18,7 @@ mod twins;
 mod values;
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::ast::{self, FieldRef, Item, SettingKind};
@@ -123,6 +124,8 @@ struct Compiler<'a> {
     /// Each regex is built once, however many rules name it; `None` is one that is none.
     regexes: HashMap<Box<str>, Option<Matcher>>,
     on_unknown: OnUnknown,
+    /// Fields of answers that rules so far may have collected.
+    collected: BTreeSet<&'static str>,
     /// The condition that holds where the actions of a block run.
     holding: Condition,
     /// Where the rules say.
@@ -143,6 +146,7 @@ impl<'a> Compiler<'a> {
             payloads: HashMap::new(),
             regexes: HashMap::new(),
             on_unknown: OnUnknown::default(),
+            collected: BTreeSet::new(),
             holding: Condition::Always,
             validate: None,
         }

@@ -34,6 +34,8 @@ pub enum Code {
     Gap,
     /// A narrower rule before a broader one that acts differently.
     Exception,
+    /// A redirect that leads back to the rule that it comes from.
+    RedirectLoop,
     /// It was not settled with the steps that there were, or no request could be made.
     Unknown,
     /// A request that an assertion says there is none of.
@@ -55,6 +57,7 @@ impl Code {
             Code::DeadGotoTarget => "dead goto target",
             Code::Gap => "gap",
             Code::Exception => "exception",
+            Code::RedirectLoop => "redirect loop",
             Code::Unknown => "unknown",
             Code::AssertionRefuted => "assertion refuted",
             Code::AssertionUnknown => "assertion unknown",
@@ -70,6 +73,7 @@ impl Code {
             | Code::Redundant
             | Code::Conflict
             | Code::DeadElse
+            | Code::RedirectLoop
             | Code::DeadGotoTarget => Severity::Warning,
             Code::Gap | Code::Exception | Code::Unknown => Severity::Note,
         }
@@ -159,7 +163,10 @@ impl<'p> Report<'p> {
         let answer = self.ask(index, States::TRUE);
         let is_live = matches!(answer, Answer::Yes(_));
         match answer {
-            Answer::Yes(witness) => self.look_on(index, &witness),
+            Answer::Yes(witness) => {
+                self.look_on(index, &witness);
+                self.look_for_loop(index, &witness);
+            }
             Answer::Unknown(doubt) => self.unsettled.push((index, doubt)),
             Answer::No(others) if others.is_empty() || self.analyst.is_never_true(index) => {
                 let message = format!("the condition of {} is never true", self.name(index));
@@ -178,7 +185,7 @@ impl<'p> Report<'p> {
             return is_live;
         }
         match self.ask(index, States::FALSE) {
-            Answer::Yes(_) => {}
+            Answer::Yes(witness) => self.look_for_loop(index, &witness),
             Answer::Unknown(doubt) => self.unsettled_else.push((index, doubt)),
             Answer::No(others) => {
                 let message = format!("the else block of {} never runs", self.name(index));
@@ -223,6 +230,7 @@ impl<'p> Report<'p> {
                     Some(_) => "only the final `else` takes this request",
                     None => "no rule decides this request: the default pool takes it",
                 };
+                self.look_for_loop(end, &witness);
                 self.add(Code::Gap, end, &[], taker.to_owned(), None);
                 if let Some(finding) = self.findings.last_mut() {
                     finding.witness = Some(*witness);

@@ -53,8 +53,9 @@ impl Compiler<'_> {
             }
         }
         self.check_rewrite(block);
-        if let Some(block) = &mut compiled {
-            block.awaits = awaited(block).into();
+        if let Some(compiled) = &mut compiled {
+            self.check_required(block, compiled);
+            compiled.awaits = awaited(compiled).into();
         }
         compiled
     }

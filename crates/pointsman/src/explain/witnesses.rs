@@ -142,7 +142,7 @@ R1: if (tls.version == "1.2" && path == "/a") { routeTo(a); }
 R2: if (tls.resumed && path == "/b") { tag(resumed); }
 R3: if (tls.client.subject == "CN=Ann O'Neil,O=Ü" && path under "/c") { routeTo(b); }
 R4: if (count(tls.client.san) > 1 && tls.client.san endsWith ".example") { routeTo(a); }
-R5: if (tls.client.fingerprint startsWith "ab" && method == "POST") { reject(401); }
+R5: if (tls.client.fingerprint startsWith "ab" && method == "POST") { reject(403); }
 R6: if (tls.cipher contains "CHACHA20") { tag(slow); }
 R7: if (!(tls.alpn exists) && scheme == "https") { bandwidth(few); }
 R8: if (version == "2" && tls.sni == "other.example") { routeTo(b); }
@@ -157,7 +157,7 @@ R13: if (upgrade == "websocket" && version == "2") { routeTo(b); }
 const OF_UNIX: &str = r#"
 U1: if (!(srcip exists) && path == "/a") { routeTo(a); }
 U2: if (!(dstport exists) && clientip == 192.0.2.1) { routeTo(b); }
-U3: if (!(clientip exists) && method == "POST") { reject(401); }
+U3: if (!(clientip exists) && method == "POST") { reject(403); }
 U4: if (header["x-forwarded-for"] contains "192.0.2.2" && !(dstip exists)) { tag(hops); }
 U5: if (clientip in [10.0.0.0/8] && path under "/b") { routeTo(b); }
 U6: if (srcip exists && path == "/c") { routeTo(b); }

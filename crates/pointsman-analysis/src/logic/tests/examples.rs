@@ -16,7 +16,8 @@ fn said(source: &str) -> Vec<String> {
     };
     let found = findings(&program, &Setting::default(), Effort::new(50_000_000));
     for finding in &found {
-        let has_witness = matches!(finding.code, Code::Gap | Code::Conflict | Code::Exception);
+        let has_witness =
+            matches!(finding.code, Code::Gap | Code::Conflict | Code::Exception | Code::RedirectLoop);
         assert_eq!(finding.witness.is_some(), has_witness, "{finding:?}");
     }
     found.iter().map(line).collect()
@@ -37,6 +38,36 @@ fn conditions_that_are_never_true() {
     // Two lines may say both.
     check(r#"R1: if (header["a"] == "x" && header["a"] == "y") { discard(); }"#, &[]);
     check(r#"R1: if (all(header["a"]) == "x" && header["a"] == "y") { discard(); }"#, &["contradiction R1"]);
+}
+
+#[test]
+fn redirects_that_lead_back() {
+    check(r#"R1: if (path under "/a") { redirect(301, "/a/b${path}"); }"#, &["redirect loop R1"]);
+    check(
+        r#"R1: if (path under "/a") { rewritePath("^/a", "/b"); redirect(302, "${path}"); }"#,
+        &["redirect loop R1"],
+    );
+    check(r#"R1: if (path matches "^/(?:en/)?$") { redirect(302, "/en/"); }"#, &["redirect loop R1"]);
+    check(r#"R1: if (path == "/a" && host == "x") { redirect(302, "http://x/a"); }"#, &["redirect loop R1"]);
+    check(
+        r#"R1: if (path == "/a") { redirect(302, "/b"); } R2: if (path == "/b") { redirect(302, "/a?x"); }"#,
+        &["redirect loop R1 by R2"],
+    );
+    // R1 leads into the loop of R2, and is no part of it.
+    check(
+        r#"R1: if (path == "/a") { redirect(302, "/b"); } R2: if (path == "/b") { redirect(302, "//${host}/b"); }"#,
+        &["redirect loop R2"],
+    );
+    check(
+        r#"R1: if (path startsWith "/a/") { routeTo(a); } else { redirect(302, "/${path}"); }"#,
+        &["redirect loop R1", "unreachable last by R1"],
+    );
+    // What comes to an end, and what leads elsewhere.
+    check(r#"R1: if (path matches "^/old(/.*)$") { redirect(301, "${1}"); }"#, &[]);
+    check(r#"R1: if (host == "a") { redirect(301, "http://b${url}"); }"#, &[]);
+    check(r#"R1: if (scheme == "http") { redirect(301, "https://${host}${url}"); }"#, &[]);
+    check(r#"R1: if (host == "a") { redirect(301, "http://a:8080${url}"); }"#, &[]);
+    check(r#"R1: if (method == "POST") { redirect(303, "${path}"); }"#, &[]);
 }
 
 #[test]
