@@ -8,6 +8,7 @@ mod about;
 mod bounds;
 mod difference;
 mod doubt;
+mod equals;
 mod findings;
 mod given;
 mod lemmas;

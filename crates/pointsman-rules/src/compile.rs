@@ -3,6 +3,7 @@
 mod actions;
 mod answers;
 mod assertions;
+mod batches;
 mod cases;
 mod classes;
 mod conditions;
@@ -195,6 +196,7 @@ impl<'a> Compiler<'a> {
         let program = program.with_payloads(payloads, self.validate);
         review::separation(&program, self.source, &mut self.findings);
         twins::warn(&program, &mut self.findings);
+        batches::note(&program, &mut self.findings);
         (Some(program), cases, assertions)
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pointsman_rules::{Block, Condition, Exit, Program, Rule, RuleIndex, Severity, Span};
 
 use super::doubt::{Doubt, InDoubt, by_doubt};
+use super::equals::Equals;
 use super::onward::Onward;
 use super::question::{Analyst, Answer, Question, Way};
 use super::rooms::{Rooms, Standing};
@@ -129,6 +130,8 @@ pub(super) struct Report<'p> {
     pub(super) program: &'p Arc<Program>,
     pub(super) analyst: Analyst<'p>,
     pub(super) findings: Vec<Finding>,
+    /// Rules of equal conditions, once some rule could not be settled.
+    equals: Option<Equals>,
     /// What the requests of rules that are reached show.
     pub(super) onward: Onward,
     /// Rules of which it was not settled whether they are ever reached.
@@ -145,6 +148,7 @@ impl<'p> Report<'p> {
             program,
             analyst: Analyst::new(program, setting, effort),
             findings: Vec::new(),
+            equals: None,
             onward: Onward::default(),
             unsettled: Vec::new(),
             unsettled_else: Vec::new(),
@@ -167,7 +171,13 @@ impl<'p> Report<'p> {
                 self.look_on(index, &witness);
                 self.look_for_loop(index, &witness);
             }
-            Answer::Unknown(doubt) => self.unsettled.push((index, doubt)),
+            Answer::Unknown(doubt) => match self.equal_before(index) {
+                Some(first) => {
+                    self.add_never_true(index, &[first]);
+                    return false;
+                }
+                None => self.unsettled.push((index, doubt)),
+            },
             Answer::No(others) if others.is_empty() || self.analyst.is_never_true(index) => {
                 let message = format!("the condition of {} is never true", self.name(index));
                 self.add(Code::Contradiction, index, &[], message, None);
@@ -211,13 +221,20 @@ impl<'p> Report<'p> {
                 let help = format!("{} {} none", self.names(&others), leave(&others));
                 self.add(code, index, &others, message, Some(help));
             }
-            _ => {
-                let message =
-                    format!("no request that gets to {} makes its condition true", self.name(index));
-                let help = format!("{} {} none that does", self.names(&others), leave(&others));
-                self.add(Code::Unreachable, index, &others, message, Some(help));
-            }
+            _ => self.add_never_true(index, &others),
         }
+    }
+
+    fn add_never_true(&mut self, index: u32, others: &[u32]) {
+        let message = format!("no request that gets to {} makes its condition true", self.name(index));
+        let help = format!("{} {} none that does", self.names(others), leave(others));
+        self.add(Code::Unreachable, index, others, message, Some(help));
+    }
+
+    /// The rule before one that has the same condition and takes all that makes it true.
+    fn equal_before(&mut self, index: u32) -> Option<u32> {
+        let (program, walk) = (self.program, &self.analyst.walk);
+        self.equals.get_or_insert_with(|| Equals::of(program, walk)).before(index)
     }
 
     /// What no rule decides.

@@ -194,6 +194,7 @@ fn of_findings() {
                     assert_ne!((then.action, then.refused), (seen.action, seen.refused), "{at}");
                     pairs += 1;
                 }
+                "redirect loop" => assert_eq!(seen.rule.as_deref(), rule, "{at}"),
                 "assertion refuted" => {
                     assert_eq!(seen.rule.as_deref(), rule, "{at}");
                     refuted += 1;

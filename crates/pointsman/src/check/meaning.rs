@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointsman_analysis::{Doubt, Effort, Finding, Setting, Witness, findings, findings_about};
+use pointsman_analysis::{Code, Doubt, Effort, Finding, Setting, Witness, findings, findings_about};
 use pointsman_rules::{Diagnostic, Program, RuleIndex};
 use serde_json::{Value, json};
 
@@ -12,6 +12,9 @@ use super::printed::Printed;
 
 /// Steps for one rule set where one setting is asked about; it takes seconds to use them up.
 pub(crate) const STEPS: u64 = 400_000_000;
+
+/// Rules are asked about one by one at a further listener where they are not more than one of so many.
+const ASKED_AGAIN_SHARE: usize = 8;
 
 /// A finding of the analyst.
 #[derive(Debug)]
@@ -94,11 +97,15 @@ impl Meaning {
         let mut common = found(first);
         let mut given_up = Vec::new();
         for setting in different {
-            let found = found(setting);
-            let is_there =
-                |one: &Finding| found.iter().any(|other| (other.code, other.rule) == (one.code, one.rule));
+            let found = match (about, asked_again(&common, program)) {
+                (About::All, Some(rules)) => findings_about(program, &rules, setting, effort.clone()),
+                _ => found(setting),
+            };
+            let is_there = |one: &Finding| found.iter().any(|other| are_alike(one, other));
             common.retain(|one| is_given_up(one) || is_there(one));
-            given_up.extend(found.into_iter().filter(is_given_up).map(|finding| (finding, setting)));
+            let is_new =
+                |one: &Finding| is_given_up(one) && !(is_of_pairs(one) && common.iter().any(is_of_pairs));
+            given_up.extend(found.into_iter().filter(is_new).map(|finding| (finding, setting)));
         }
         given_up.retain(|(one, _)| !common.iter().any(|known| known.message == one.message));
         let common = common.into_iter().map(|finding| (finding, first)).chain(given_up);
@@ -164,6 +171,44 @@ impl Meaning {
             object["before"] = before.to_json();
         }
     }
+}
+
+/// The rules of which it is asked again whether the same is said of them at another listener. Nothing where they are so many
+/// that all rules are looked at sooner.
+fn asked_again(common: &[Finding], program: &Program) -> Option<Vec<RuleIndex>> {
+    let known = common.iter().filter(|finding| !is_given_up(finding) && finding.code != Code::Gap);
+    let mut rules = Vec::new();
+    for finding in known {
+        rules.push(finding.rule);
+        if is_of_two(finding) {
+            rules.extend(&finding.others);
+        }
+    }
+    rules.sort_unstable();
+    rules.dedup();
+    (rules.len() * ASKED_AGAIN_SHARE <= program.rules.len()).then_some(rules)
+}
+
+/// Whether two findings say the same. Pairs of rules may be told together with others.
+fn are_alike(one: &Finding, other: &Finding) -> bool {
+    let pairs = |finding: &Finding| -> Vec<(RuleIndex, RuleIndex)> {
+        let rule = finding.rule;
+        finding.others.iter().map(|other| (rule.min(*other), rule.max(*other))).collect()
+    };
+    let shares_pair = || {
+        let known = pairs(other);
+        is_of_two(one) && pairs(one).iter().any(|pair| known.contains(pair))
+    };
+    one.code == other.code && (one.rule == other.rule || shares_pair())
+}
+
+fn is_of_two(finding: &Finding) -> bool {
+    matches!(finding.code, Code::Conflict | Code::Exception)
+}
+
+/// Whether it counts pairs that were not settled.
+fn is_of_pairs(finding: &Finding) -> bool {
+    finding.code == Code::Unknown && finding.others.is_empty() && is_given_up(finding)
 }
 
 /// Whether it was too much to settle at one of several listeners: what holds at the others may then hold at all of them.

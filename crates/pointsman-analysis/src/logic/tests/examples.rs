@@ -40,6 +40,30 @@ fn conditions_that_are_never_true() {
     check(r#"R1: if (all(header["a"]) == "x" && header["a"] == "y") { discard(); }"#, &["contradiction R1"]);
 }
 
+/// However small the budget is, and however the conditions are spelled.
+#[test]
+fn equal_conditions_are_found_without_a_budget() {
+    let source = r#"
+        R1: if (path == "/a" && (host == "x" || method in ["GET", "PUT"])) { reject(404); }
+        R2: if (srcip in [10.0.0.0/8]) { tag(a); }
+        R3: if ((method in ["PUT", "GET"] || host == "x") && path == "/a" && path == "/a") { routeTo(a); }
+        R4: if (!(!(srcip in [10.0.0.0/8]))) { routeTo(b); }
+        R5: if (srcip == 10.0.0.0/8) { routeTo(c); } else { reject(403); }
+        R6: if (path in ["/a"] && !(host != "x") && method == "PUT") { routeTo(d); }
+    "#;
+    let program = program(source);
+    let found = findings(&program, &Setting::default(), Effort::new(0));
+    let unreachable: Vec<_> = found
+        .iter()
+        .filter(|finding| finding.code == Code::Unreachable)
+        .map(|finding| with_reasons(&program, finding.rule, &finding.others))
+        .collect();
+    assert_eq!(unreachable, ["R3 by R1", "R5 by R4"]);
+    // What is left is one finding for each question.
+    let unknown: Vec<_> = found.iter().filter(|finding| finding.code == Code::Unknown).collect();
+    assert!(unknown.len() <= 3, "{unknown:#?}");
+}
+
 #[test]
 fn redirects_that_lead_back() {
     check(r#"R1: if (path under "/a") { redirect(301, "/a/b${path}"); }"#, &["redirect loop R1"]);
