@@ -27,6 +27,7 @@ pub(super) struct Equals {
 }
 
 impl Equals {
+    #[expect(clippy::mutable_key_type, reason = "of a regex only its text is compared, never its cache")]
     pub(super) fn of(program: &Program, walk: &Walk) -> Equals {
         let mut numbers: HashMap<Asked<'_>, u32> = HashMap::new();
         let mut first: HashMap<Form, u32> = HashMap::new();
@@ -51,6 +52,7 @@ impl Equals {
     }
 }
 
+#[expect(clippy::mutable_key_type, reason = "of a regex only its text is compared, never its cache")]
 fn form<'p>(condition: &'p Condition, negated: bool, numbers: &mut HashMap<Asked<'p>, u32>) -> Form {
     match condition {
         Condition::Always => Form::Always(!negated),

@@ -310,7 +310,7 @@ fn plain_example() {
     let mut client = Client::plain(switch.address("web"));
     assert!(["9001", "9002"].contains(&client.get("/").server()));
     assert_eq!(client.get("/static/a").server(), "9003");
-    assert_eq!(client.ask("TRACE", "/", "").status(), 405);
+    assert_eq!(client.ask("TRACE", "/", "").status(), 501);
 }
 
 /// The status of the answer to a body, and the server that gave it.
