@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pointsman_rules::{Condition, Entry, Field, Op, Over, Program, pace};
+use pointsman_rules::{Condition, Entry, Field, OnUnknown, Op, Over, Program, pace};
 
 use super::states::States;
 use super::walk::{Step, Walk};
@@ -38,8 +38,11 @@ impl Equals {
                 earlier.insert(index, *known);
                 continue;
             }
+            // An action over the body may be skipped where its value is unknown.
+            let is_skipped = program.on_unknown == OnUnknown::Skip && !rule.then.awaits.is_empty();
+            let decides = walk.step(index, States::TRUE) == Step::Decides && !is_skipped;
             // What it takes comes to no later rule, and nothing gets around it.
-            if walk.step(index, States::TRUE) == Step::Decides && walk.over(index).next().is_none() {
+            if decides && walk.over(index).next().is_none() {
                 first.insert(form, index);
             }
         }
