@@ -18,7 +18,7 @@ limits! {
         "TLS handshakes that one address, or one /64 of IPv6, may begin in a second, resumptions among them; what comes beyond is closed before the handshake costs anything. Peers in `trusted_proxies` are not counted, but the clients that they name in PROXY headers are. 0: no limit.";
     head_bytes_max: u32 = 16_384, 1024..1_048_576, "bytes",
         "Bytes of a request's head; 431 over it.";
-    headers_max: u32 = 100, 1..256, "headers",
+    headers_max: u16 = 100, 1..256, "headers",
         "Header lines of a request; 431 over it.";
     target_bytes_max: u32 = 8192, 64..1_048_576, "bytes",
         "Bytes of a request's target; 414 over it.";
@@ -26,7 +26,7 @@ limits! {
         "Bytes of a request's body; 413 over it. 0: no limit.";
     requests_max: u32 = 0, 0..4_294_967_295, "requests",
         "Requests on one connection, which is then closed. 0: no limit.";
-    pipeline_requests_max: u32 = 16, 2..128, "requests",
+    pipeline_requests_max: u16 = 16, 2..128, "requests",
         "Requests of one connection that are on their way at a time where `pipeline` is `concurrent` or `latest`; more are not read until one of them is answered.";
     pipeline_bytes_max: u32 = 262_144, 1024..1_073_741_824, "bytes",
         "Bytes of answers that wait for their turn on one connection, likewise; at that the servers that send them are not read.";
@@ -128,7 +128,7 @@ limits! {
         "How long a request may take with all its attempts, from its first byte to the end of its answer's head; 504 over it, 408 where its body is waited for. 0: as long as the other limits let it.";
     head_bytes_max: u32 = 32_768, 1024..1_048_576, "bytes",
         "Bytes of an answer's head; 502 over it.";
-    headers_max: u32 = 100, 1..256, "headers",
+    headers_max: u16 = 100, 1..256, "headers",
         "Header lines of an answer; 502 over it.";
 }
 
