@@ -118,8 +118,10 @@ pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static
 
 /// Whether the page that asks, if one does, may.
 pub(crate) fn check_page(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<(), Page> {
-    // A web page in a browser on this host could ask under a name of its own (DNS rebinding).
-    if asked.host.is_some_and(|host| !is_ours(host, asked.shown, admin)) {
+    // A web page in a browser on this host could ask under a name of its own (DNS rebinding). Such a page has no token,
+    // and a browser shows a certificate only to a name that the listener's own certificate has.
+    let is_known = || identity(asked, admin).is_some();
+    if asked.host.is_some_and(|host| !is_ours(host, asked.shown, admin)) && !is_known() {
         let detail = "Host must be `localhost`, an address, a name of the certificate, or the host of an origin in \
                       `allowed_origins`";
         return Err(Page::problem(403, detail));
@@ -246,6 +248,10 @@ mod tests {
         loaded.plan.admin.expect("there is an admin listener")
     }
 
+    fn admin_with_token() -> std::sync::Arc<Admin> {
+        admin("token_file = \"tokens\"")
+    }
+
     fn status(asked: &Asked<'_>, admin: Option<&Admin>) -> u16 {
         admit(asked, admin).map_or_else(|page| page.status(), |_| 200)
     }
@@ -274,6 +280,15 @@ mod tests {
             check(Asked { host: Some(host), ..READ }, 403);
         }
         check(Asked { host: None, ..READ }, 200);
+        // Whoever has a token is no rebound page, whatever name a container network has for this host.
+        let with_token = admin_with_token();
+        let good = format!("Bearer {TOKEN}");
+        let scrape = Asked { host: Some("pointsman:9090"), authorization: Some(&good), ..READ };
+        for is_local in [true, false] {
+            assert_eq!(status(&Asked { is_local, ..scrape }, Some(&with_token)), 200);
+            let wrong = Asked { is_local, authorization: Some("Bearer x"), ..scrape };
+            assert_eq!(status(&wrong, Some(&with_token)), 403);
+        }
         for origin in ["http://localhost:9090", "https://console.example:8443"] {
             check(Asked { origin: Some(origin), ..READ }, 200);
         }
