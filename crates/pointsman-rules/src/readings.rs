@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Block, Cause, Decision, Effect, Exit, Field, HeaderEdit, OnUnknown, Outcome, Program, Side, Terminal,
-    pace,
+    Block, Cause, Decision, Effect, Entry, Exit, HeaderEdit, OnUnknown, Op, Outcome, Program, Side, Terminal,
+    Test, pace,
 };
 
 impl Program {
@@ -20,10 +20,10 @@ impl Program {
         blocks.any(|block| block.refuses() || block.effects.iter().any(Effect::guards))
     }
 
-    /// Shows the fields that conditions name, as often as they name them.
-    pub fn each_condition_field<'p>(&'p self, see: &mut impl FnMut(&'p Field)) {
+    /// Shows the tests of all conditions.
+    pub fn each_condition_test<'p>(&'p self, see: &mut impl FnMut(&'p Test)) {
         for rule in pace::each(self.rules.iter().chain(&self.fallback)) {
-            rule.condition.each_test(&mut |test| see(&test.field));
+            rule.condition.each_test(see);
         }
     }
 
@@ -72,6 +72,40 @@ impl Decision<'_> {
     }
 }
 
+impl Op {
+    /// Whether it compares with a text of which this holds. Of a list it is not known, so that it does.
+    pub fn any_text(&self, mut holds: impl FnMut(&[u8]) -> bool) -> bool {
+        match self {
+            Op::TextEquals(text)
+            | Op::TextDiffers(text)
+            | Op::TextOrder(_, text)
+            | Op::Contains(text)
+            | Op::StartsWith(text)
+            | Op::EndsWith(text)
+            | Op::Like(text)
+            | Op::Under(text) => holds(text),
+            Op::Matches(matcher) => holds(matcher.as_str().as_bytes()),
+            Op::In(entries) => entries.iter().any(|entry| match entry {
+                Entry::Text(text) => holds(text),
+                Entry::TextRange { from, to, .. } => holds(from) || holds(to),
+                Entry::List(_) => true,
+                Entry::Number(_) | Entry::Network(_) | Entry::NumberRange { .. } | Entry::IpRange { .. } => {
+                    false
+                }
+            }),
+            Op::Exists
+            | Op::IsTrue
+            | Op::IsFalse
+            | Op::NumberEquals(_)
+            | Op::NumberDiffers(_)
+            | Op::NumberOrder(..)
+            | Op::IpIn(_)
+            | Op::IpNotIn(_)
+            | Op::IpOrder(..) => false,
+        }
+    }
+}
+
 impl Outcome<'_> {
     fn unknown_cause(&self) -> Option<Cause> {
         match self {
@@ -110,7 +144,7 @@ mod tests {
     use super::*;
     use crate::generated::MadeUpSubject;
     use crate::subject::OwnedValue;
-    use crate::{Targets, Truths, compile};
+    use crate::{Field, Targets, Truths, compile};
 
     fn program(rules: &str) -> Program {
         compile(rules, &Targets::Any).expect("a rule set").program
@@ -155,7 +189,7 @@ mod tests {
             &format!("on_unknown routeTo(b); {refuses}"),
             "good",
             "bad",
-            r#"Some("R") RouteUnknown { target: TargetId(1), cause: Ambiguous }"#,
+            r#"Some("R") RouteUnknown { target: TargetId(0), cause: Ambiguous }"#,
         );
         let kept = r#"Some("S") Terminal(RouteTo { target: TargetId(0), sticky: None })"#;
         check(refuses, "good", "fine", kept);

@@ -29,6 +29,10 @@ use crate::request::See;
 pub struct Readings {
     servers: Servers,
     names_path: bool,
+    /// Whether a rule compares a path with capitals, or with a slash at its end: then servers that ignore these, and
+    /// take both for one, read the rule as they read the request.
+    path_capitals: bool,
+    path_tails: bool,
     names_url: bool,
     names_query: bool,
     names_length: bool,
@@ -49,6 +53,8 @@ impl Readings {
         let mut readings = Readings {
             servers,
             names_path: false,
+            path_capitals: false,
+            path_tails: false,
             names_url: false,
             names_query: false,
             names_length: false,
@@ -58,8 +64,13 @@ impl Readings {
         };
         let common = |name: &[u8]| ParameterNames::COMMON.read(name).into();
         let mut names_body = false;
-        program.each_condition_field(&mut |field| match field {
-            Field::Path => readings.names_path = true,
+        program.each_condition_test(&mut |test| match &test.field {
+            Field::Path => {
+                let has_capitals = |text: &[u8]| text.iter().any(u8::is_ascii_uppercase);
+                readings.names_path = true;
+                readings.path_capitals |= !test.fold_case && test.op.any_text(has_capitals);
+                readings.path_tails |= test.op.any_text(|text| text.ends_with(b"/"));
+            }
             Field::Url => readings.names_url = true,
             Field::Query => readings.names_query = true,
             Field::ContentLength => readings.names_length = true,
@@ -83,7 +94,7 @@ impl Readings {
     #[must_use]
     pub fn guard_paths(program: &Program) -> bool {
         let mut names_path = false;
-        program.each_condition_field(&mut |field| names_path |= matches!(field, Field::Path));
+        program.each_condition_test(&mut |test| names_path |= matches!(test.field, Field::Path));
         names_path && program.guards()
     }
 
@@ -136,7 +147,8 @@ impl Readings {
         let picks = if triggers.repeats() { &[Pick::First, Pick::Last, Pick::All][..] } else { &[Pick::All] };
         for server in self.servers.iter().filter(|server| triggers.concern(*server)) {
             for pick in picks {
-                see(&view.read_as(Reading { server, pick: *pick }))?;
+                let (ignores_case, ignores_tail) = (!self.path_capitals, !self.path_tails);
+                see(&view.read_as(Reading { server, pick: *pick, ignores_case, ignores_tail }))?;
             }
         }
         ControlFlow::Continue(())
@@ -148,6 +160,9 @@ impl Readings {
 pub(crate) struct Reading {
     server: Server,
     pick: Pick,
+    /// Whether servers that ignore the case of a path, or a slash at its end, do so here.
+    ignores_case: bool,
+    ignores_tail: bool,
 }
 
 impl Reading {
@@ -213,11 +228,11 @@ impl Reading {
         if reading.merges_slashes {
             read.dedup_by(|after, before| (*after, *before) == (b'/', b'/'));
         }
-        if reading.is_lax {
+        if reading.is_lax && self.ignores_case {
             read.make_ascii_lowercase();
-            while read.len() > 1 && read.last() == Some(&b'/') {
-                read.pop();
-            }
+        }
+        while reading.is_lax && self.ignores_tail && read.len() > 1 && read.last() == Some(&b'/') {
+            read.pop();
         }
         read
     }

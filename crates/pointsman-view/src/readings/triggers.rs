@@ -32,7 +32,7 @@ impl Triggers {
         let mut triggers = 0;
         let path = view.path();
         if readings.names_path {
-            triggers |= of_path(path.path());
+            triggers |= readings.of_path(path.path());
         }
         if readings.names_url
             && (path.target() != view.target() || memchr::memchr(b'%', path.target()).is_some())
@@ -83,22 +83,6 @@ impl Triggers {
     }
 }
 
-fn of_path(path: &[u8]) -> u8 {
-    let mut triggers = 0;
-    let mut before = 0;
-    for &byte in path {
-        match byte {
-            b'%' => triggers |= CODE,
-            b'/' if before == b'/' => triggers |= CODE,
-            b';' => triggers |= PATH_PARAMETERS,
-            b'A'..=b'Z' => triggers |= LAX,
-            _ => {}
-        }
-        before = byte;
-    }
-    if path.len() > 1 && before == b'/' { triggers | LAX } else { triggers }
-}
-
 /// Names that were seen, to find those that stand there twice. Few are named.
 #[derive(Default)]
 struct Seen(Vec<Box<[u8]>>);
@@ -115,6 +99,22 @@ impl Seen {
 }
 
 impl Readings {
+    fn of_path(&self, path: &[u8]) -> u8 {
+        let mut triggers = 0;
+        let mut before = 0;
+        for &byte in path {
+            match byte {
+                b'%' => triggers |= CODE,
+                b'/' if before == b'/' => triggers |= CODE,
+                b';' => triggers |= PATH_PARAMETERS,
+                b'A'..=b'Z' if !self.path_capitals => triggers |= LAX,
+                _ => {}
+            }
+            before = byte;
+        }
+        if path.len() > 1 && before == b'/' && !self.path_tails { triggers | LAX } else { triggers }
+    }
+
     fn of_query(&self, query: &[u8]) -> u8 {
         let (mut triggers, mut seen) = (0, Seen::default());
         for (name, value) in crate::query::parameters(query) {
