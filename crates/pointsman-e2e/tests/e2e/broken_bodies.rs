@@ -16,7 +16,7 @@ struct Row {
 
 const JSON: &str = "application/json";
 const XML: &str = "application/xml";
-const FORM: &str = "application/x-www-form-urlencoded";
+const FORM: &str = "multipart/form-data; boundary=b";
 
 /// What was known in front of the fault, and what was not.
 const ROWS: &[Row] = &[
@@ -75,14 +75,14 @@ const ROWS: &[Row] = &[
     Row {
         rules: "R1: if (form[\"a\"] > 7) { reject(403); }\nelse: respond(200, \"else\");",
         media_type: FORM,
-        body: "a=5&%",
+        body: "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n5\r\n--b",
         test: ("form[\"a\"] 5 body unknown(malformed)", "R1 -> unknown(malformed)"),
         decided: ("R1", 400),
     },
     Row {
         rules: "R1: if (first(form[\"a\"]) > 7) { reject(403); }\nelse: respond(200, \"else\");",
         media_type: FORM,
-        body: "a=5&%",
+        body: "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n5\r\n--b",
         test: ("form[\"a\"] 5 body unknown(malformed)", "else -> respond(200)"),
         decided: ("else", 200),
     },
