@@ -27,27 +27,26 @@ impl Program {
         }
     }
 
-    /// What becomes of a request that the rules decide as `literal`, where one reading of it is decided as `other`.
+    /// Turns the decision `weighed` into what becomes of a request of which one more reading is decided as `other`.
     ///
     /// Nothing changes unless `other` [guards more](Decision::guards_more_than). Then the condition of the rule that
     /// `other` ended at is unknown, and the policy of the set applies. Its cause is that of `other`, or else
     /// [`Cause::Ambiguous`].
-    #[must_use]
-    pub fn weigh_reading<'p>(&self, literal: Decision<'p>, other: Decision<'p>) -> Decision<'p> {
-        if !other.guards_more_than(&literal) {
-            return literal;
+    pub fn weigh_reading<'p>(&self, weighed: &mut Decision<'p>, other: Decision<'p>) {
+        if !other.guards_more_than(weighed) {
+            return;
         }
         let mut effects = other.effects;
         let cause = other.outcome.unknown_cause().unwrap_or(Cause::Ambiguous);
         let outcome = match self.on_unknown {
-            OnUnknown::Skip => return literal,
+            OnUnknown::Skip => return,
             OnUnknown::RouteTo(target) => Outcome::RouteUnknown { target, cause },
             OnUnknown::Reject => {
                 effects.retain(|effect| effect.is_committed_with_refusal());
                 Outcome::Refused(cause)
             }
         };
-        Decision { by: other.by, outcome, effects }
+        *weighed = Decision { by: other.by, outcome, effects };
     }
 }
 
@@ -177,7 +176,8 @@ mod tests {
     fn check(rules: &str, literal: &str, other: &str, expected: &str) {
         let program = program(rules);
         let decide = |host: &str| program.decide(&subject(host), &mut Truths::default());
-        let weighed = program.weigh_reading(decide(literal), decide(other));
+        let mut weighed = decide(literal);
+        program.weigh_reading(&mut weighed, decide(other));
         assert_eq!(format!("{:?} {:?}", weighed.by.label(), weighed.outcome), expected, "{rules}");
     }
 

@@ -1,6 +1,6 @@
 //! The parameters of a query.
 
-use crate::percent::code_at_start;
+use crate::percent::Decoded;
 
 /// A parameter's value: as received, or decoded where that changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl QueryValue<'_> {
 /// as it is: the query is forwarded untouched, so nothing is refused here.
 pub fn query_values<'a>(query: &'a [u8], key: &[u8]) -> impl Iterator<Item = QueryValue<'a>> {
     parameters(query)
-        .filter(move |(name, _)| Decoded(name).eq(key.iter().copied()))
+        .filter(move |(name, _)| in_query(name).eq(key.iter().copied()))
         .map(|(_, value)| decoded(value))
 }
 
@@ -48,24 +48,10 @@ pub(crate) fn parameters(query: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 pub(crate) fn decoded(text: &[u8]) -> QueryValue<'_> {
     match memchr::memchr2(b'%', b'+', text) {
         None => QueryValue::Borrowed(text),
-        Some(_) => QueryValue::Decoded(Decoded(text).collect()),
+        Some(_) => QueryValue::Decoded(in_query(text).collect()),
     }
 }
 
-/// The bytes that are left of some text, decoded one by one.
-struct Decoded<'a>(&'a [u8]);
-
-impl Iterator for Decoded<'_> {
-    type Item = u8;
-
-    fn next(&mut self) -> Option<u8> {
-        let (&byte, after) = self.0.split_first()?;
-        let (meant, after) = match (byte, code_at_start(self.0)) {
-            (_, Some(meant)) => (meant, &self.0[3..]),
-            (b'+', None) => (b' ', after),
-            (_, None) => (byte, after),
-        };
-        self.0 = after;
-        Some(meant)
-    }
+fn in_query(text: &[u8]) -> Decoded<'_> {
+    Decoded { rest: text, plus_is_blank: true }
 }

@@ -18,10 +18,9 @@ use pointsman_rules::{Decision, Evidence, Field, Outcome, Program, Truths, Value
 use server::{Lines, Pick};
 pub use server::{Server, Servers};
 
-use self::cookie::decoded;
 use self::triggers::{HeaderNames, Triggers};
 use crate::RequestView;
-use crate::percent::code_at_start;
+use crate::percent::{code_at_start, decoded};
 use crate::request::See;
 
 /// The fields of a guarding program that servers read in several ways. Built once for a program.
@@ -120,7 +119,7 @@ impl Readings {
                 weighed = other;
                 return ControlFlow::Break(());
             }
-            weighed = program.weigh_reading(weighed.clone(), other);
+            program.weigh_reading(&mut weighed, other);
             if weighed.outcome.goes_to_a_server() {
                 ControlFlow::Continue(())
             } else {

@@ -68,7 +68,7 @@ impl<'a> RequestView<'a> {
 
     /// The values of a cookie, in order.
     pub fn cookies(&self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        self.lines_of(HeaderKind::Cookie).flat_map(move |line| cookie_values(line, name.as_bytes()))
+        self.cookie_lines().flat_map(move |line| cookie_values(line, name.as_bytes()))
     }
 
     /// The path in normal form.
@@ -105,7 +105,7 @@ impl Subject for RequestView<'_> {
                 let query = self.path.query().unwrap_or_default();
                 query_keys(query).for_each(|key| see(key.as_bytes()));
             }
-            NameKind::Cookie => self.lines_of(HeaderKind::Cookie).flat_map(cookie_names).for_each(see),
+            NameKind::Cookie => self.cookie_lines().flat_map(cookie_names).for_each(see),
         }
         true
     }

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use crate::parser::shorten;
 use crate::{
-    Block, Condition, Diagnostic, Exit, Field, Findings, JsonStep, Payload, Place, Program, Severity, Span,
-    Terminal, pace,
+    Condition, Diagnostic, Field, Findings, JsonStep, Payload, Place, Program, Severity, Span, pace,
 };
 
 /// Notes each member of the outermost object by which a rule refuses, where no rule refuses an array by it.
@@ -16,7 +15,7 @@ pub(super) fn note(program: &Program, findings: &mut Findings) {
     let (mut guarded, mut covered) = (Vec::new(), HashSet::new());
     for rule in pace::each(program.rules.iter().chain(&program.fallback)) {
         for (block, holds) in [(&rule.then, true), (&rule.otherwise, false)] {
-            if refuses(block) {
+            if block.refuses() {
                 gather(&rule.condition, holds, &mut |payload, at| match steps(payload) {
                     Some([JsonStep::Each, rest @ ..]) => drop(covered.insert(rest)),
                     Some(steps @ [JsonStep::Member(_), ..]) => guarded.push((steps, payload, at)),
@@ -64,8 +63,4 @@ fn gather<'p>(condition: &'p Condition, holds: bool, see: &mut impl FnMut(&'p Pa
         }
         Condition::Test(_) => {}
     }
-}
-
-fn refuses(block: &Block) -> bool {
-    matches!(block.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Reset | Terminal::Discard))
 }

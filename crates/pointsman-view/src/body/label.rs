@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::media_type::Reads;
+use super::sniff::is_skipped;
 
 /// Bytes of the longest element name that is compared.
 const NAME_BYTES_MAX: usize = 256;
@@ -49,9 +50,7 @@ impl LabelCheck {
     /// Looks at more of the content. Tells of each kind that it may be, other than its label says, once.
     pub(super) fn look(&mut self, bytes: &[u8], mut found: impl FnMut(Reads)) {
         if self.json {
-            // Of UTF-16 the other byte says it.
-            let is_skipped = |byte: &u8| b" \t\r\n\0\xef\xbb\xbf\xfe\xff".contains(byte);
-            match bytes.iter().find(|byte| !is_skipped(byte)) {
+            match bytes.iter().find(|byte| !is_skipped(**byte)) {
                 Some(b'{' | b'[') => {
                     self.json = false;
                     found(Reads::Json);

@@ -27,10 +27,15 @@ pub(super) enum Sniffed {
     TooFar,
 }
 
+/// Whether a byte may stand before the first one that says what a body is: white space, or a byte order mark or zero byte
+/// of UTF-16.
+pub(super) fn is_skipped(byte: u8) -> bool {
+    b" \t\r\n\0\xef\xbb\xbf\xfe\xff".contains(&byte)
+}
+
 impl Sniff {
     pub(super) fn look(&mut self, bytes: &[u8]) -> Sniffed {
-        let skips = |byte: &u8| b" \t\r\n\0\xef\xbb\xbf\xfe\xff".contains(byte);
-        let skipped = bytes.iter().position(|byte| !skips(byte)).unwrap_or(bytes.len());
+        let skipped = bytes.iter().position(|byte| !is_skipped(*byte)).unwrap_or(bytes.len());
         if self.skipped.len() + skipped > SKIPPED_BYTES_MAX {
             return Sniffed::TooFar;
         }

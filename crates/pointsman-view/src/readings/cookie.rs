@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pointsman_content::ParameterNames;
 
-use crate::percent::code_at_start;
+use crate::percent::decoded;
 
 /// How a server reads a Cookie line. By default it reads as the rules do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,25 +87,6 @@ impl CookieReading {
         }
         Some(value)
     }
-}
-
-/// The bytes with their percent-codes decoded once; a `%` without two hex digits stays.
-pub(crate) fn decoded(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&byte, after)) = rest.split_first() {
-        match code_at_start(rest) {
-            Some(meant) => {
-                out.push(meant);
-                rest = &rest[3..];
-            }
-            None => {
-                out.push(byte);
-                rest = after;
-            }
-        }
-    }
-    out
 }
 
 /// A quoted value as Python and RFC 2109 read it: `\147` is a byte in octal, any other `\x` is `x`.
