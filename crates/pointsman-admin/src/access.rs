@@ -280,7 +280,7 @@ mod tests {
             check(Asked { host: Some(host), ..READ }, 403);
         }
         check(Asked { host: None, ..READ }, 200);
-        // Whoever has a token is no rebound page, whatever name a container network has for this host.
+        // A page behind a rebound name has no token, so that a token is enough under any name.
         let with_token = admin_with_token();
         let good = format!("Bearer {TOKEN}");
         let scrape = Asked { host: Some("pointsman:9090"), authorization: Some(&good), ..READ };

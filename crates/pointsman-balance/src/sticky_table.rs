@@ -136,7 +136,7 @@ impl StickyTable {
         Some(kept)
     }
 
-    /// The same where somebody else asks: a server that names a client in a response.
+    /// The entry of a client, without counting a visit: for a server that names the client in a response.
     #[must_use]
     pub fn known(&self, client: u64, now_s: u32) -> Option<Kept> {
         self.find(client, now_s).map(|(.., kept)| kept)

@@ -24,7 +24,7 @@ pub struct FormNames {
     bytes_max: usize,
     /// By name as other servers read it: those that are asked for.
     others: HashMap<Box<[u8]>, Vec<PathId>>,
-    /// How they read names.
+    /// Name reading of those servers.
     read: ParameterNames,
 }
 
@@ -72,18 +72,18 @@ impl FormNames {
     }
 }
 
-/// How a form is read.
+/// Options of a form reader.
 #[derive(Clone, Copy, Debug)]
 pub struct FormOptions<'a> {
     /// The `charset` parameter of the media type, without the quotes it may stand in.
     pub charset: Option<&'a [u8]>,
-    /// What becomes of fields that servers read differently.
+    /// Treatment of fields that servers read differently.
     pub reading: FormReading,
     /// Limits on the form.
     pub limits: &'a Limits,
 }
 
-/// What becomes of fields that common servers (Go, Werkzeug, PHP, busboy, formidable) read in different ways.
+/// Treatment of fields that common servers (Go, Werkzeug, PHP, busboy, formidable) read in different ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormReading {
     /// They are read as the standards say.

@@ -35,8 +35,8 @@ pub trait Sink {
     /// It is whole.
     fn value(&mut self, path: PathId, number: u32, value: Value<'_>);
 
-    /// What else there is of the path is unknown for this cause: servers disagree whether a value stands there. Nothing
-    /// that is told of the path behind it matters.
+    /// The rest of the path's values is unknown for this cause, because servers disagree whether a value stands there.
+    /// Later calls for the path have no effect.
     fn ends_unknown(&mut self, path: PathId, cause: Cause);
 
     /// No more values of the path come: the only place where there could be more is closed. Called once for each path,

@@ -17,7 +17,7 @@ enum Form {
     Or(Vec<Form>),
 }
 
-/// What a test asks.
+/// Field, quantifier, case folding and comparison of a test: tests with equal ones ask the same.
 type Asked<'p> = (&'p Field, Over, bool, Op);
 
 /// The first rule before each that has the same condition and decides what makes it true.

@@ -45,7 +45,7 @@ pub(super) fn connection(
     })
 }
 
-/// What the PROXY header says besides whom it is for.
+/// Values of the PROXY header besides its addresses.
 fn proxy_values(sought: &Sought<'_>) -> Option<ProxyValues> {
     let mut values = ProxyValues::default();
     for (value, _) in ProxyValue::ALL {

@@ -95,7 +95,7 @@ proptest! {
         check(&StickyTable::new(4096, IDLE_S_MAX), &steps, true)?;
     }
 
-    /// Whoever is in it has the right server, and there are never more than it has room for.
+    /// Each entry names the server that its client was given, and a table never has more entries than room.
     #[test]
     fn without_room_it_forgets_and_errs_never(steps in steps(60)) {
         let table = StickyTable::new(16, IDLE_S_MAX);
@@ -162,7 +162,7 @@ fn who_is_at_home_makes_room() {
     assert!((0..20).all(|number| see(&table, client(number), 4).is_none()));
 }
 
-/// Strangers who are given sessions and never show one push each other out, and nobody who has come back.
+/// Entries of clients that never came back push each other out, but no entry of a client that came back.
 #[test]
 fn who_has_come_back_outlives_strangers() {
     let table = StickyTable::new(1024, IDLE_S_MAX);

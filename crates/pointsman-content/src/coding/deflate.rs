@@ -9,7 +9,7 @@ use crate::Cause;
 #[derive(Debug)]
 pub(super) struct Inflate(Decompress);
 
-/// What one step of inflating did.
+/// Result of one step of inflating.
 pub(super) struct Inflated {
     pub(super) written: usize,
     pub(super) is_end: bool,

@@ -184,7 +184,7 @@ impl Node {
         }
     }
 
-    /// The same as one that folds names, behind so many other nodes and paths.
+    /// Turns the node into one that folds names. Its children stand `nodes` further on, and its paths `paths`.
     fn folding_behind(mut self, nodes: u32, paths: usize) -> Node {
         let behind = |range: Range<usize>| range.start + paths..range.end + paths;
         self.own = behind(self.own);
