@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::header::{is_token_byte, is_value_byte};
-use crate::trailer::{Cut, TrailerReader, Trailers};
+use crate::trailer::{Cut, SetAside, TrailerReader, Trailers};
 
 /// How a body is delimited (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -55,15 +55,12 @@ pub struct Fed {
 
 /// Follows one body from its first byte to its last.
 #[derive(Debug)]
-pub struct BodyReader {
-    state: State,
-    /// What is cut out of the bytes fed last.
-    cut: Option<Box<Cut>>,
-}
+pub struct BodyReader(State);
 
 #[derive(Debug)]
 enum State {
-    Done,
+    /// With what is cut out of the last bytes.
+    Done(Option<Box<SetAside>>),
     Length(u64),
     UntilClose,
     Chunked(ChunkReader),
@@ -72,66 +69,66 @@ enum State {
 impl BodyReader {
     /// A reader for a body with this framing.
     pub fn new(framing: Framing) -> BodyReader {
-        BodyReader::in_state(match framing {
-            Framing::None => State::Done,
+        BodyReader(match framing {
+            Framing::None => State::Done(None),
             Framing::Length(bytes) => State::Length(bytes),
             Framing::UntilClose => State::UntilClose,
             Framing::Chunked => State::Chunked(ChunkReader::default()),
         })
     }
 
-    fn in_state(state: State) -> BodyReader {
-        BodyReader { state, cut: None }
-    }
-
     /// Sets the treatment of trailers. Feeding without framing hands them over in any case.
     #[must_use]
     pub fn with_trailers(mut self, treatment: Trailers) -> BodyReader {
-        if let State::Chunked(reader) = &mut self.state {
+        if let State::Chunked(reader) = &mut self.0 {
             reader.trailers.treat(treatment);
         }
         self
     }
 
     /// Takes what is cut out of the bytes fed last.
-    pub fn take_cut(&mut self) -> Option<Box<Cut>> {
-        self.cut.take()
+    pub fn take_cut(&mut self) -> Option<Cut> {
+        match &mut self.0 {
+            State::Chunked(reader) => reader.trailers.take_cut(),
+            State::Done(set_aside) => set_aside.as_mut()?.cut.take(),
+            State::Length(_) | State::UntilClose => None,
+        }
     }
 
     /// A reader for the body of an answer. Its trailers may have names that no request's may have: what reads alike
     /// fools servers, and gRPC's metadata has underscores and dots.
     pub fn of_answer(framing: Framing) -> BodyReader {
         match framing {
-            Framing::Chunked => BodyReader::in_state(State::Chunked(ChunkReader::of_answer())),
+            Framing::Chunked => BodyReader(State::Chunked(ChunkReader::of_answer())),
             _ => BodyReader::new(framing),
         }
     }
 
     /// Whether the body has ended.
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Done)
+        matches!(self.0, State::Done(_))
     }
 
     /// Whether the end of the connection ends the body, rather than cutting it short.
     pub fn ends_at_close(&self) -> bool {
-        matches!(self.state, State::UntilClose)
+        matches!(self.0, State::UntilClose)
     }
 
     /// How much of the body may pass unseen: what is left of one with a length, and nothing where framing
     /// has to be followed.
     pub fn unseen_bytes_max(&self) -> u64 {
-        match &self.state {
+        match &self.0 {
             State::Length(left) => *left,
-            State::Done | State::UntilClose | State::Chunked(_) => 0,
+            State::Done(_) | State::UntilClose | State::Chunked(_) => 0,
         }
     }
 
     /// Counts `bytes` of the body that passed unseen, at most [`BodyReader::unseen_bytes_max`].
     pub fn pass(&mut self, bytes: u64) {
-        if let State::Length(left) = &mut self.state {
+        if let State::Length(left) = &mut self.0 {
             *left = left.saturating_sub(bytes);
             if *left == 0 {
-                self.state = State::Done;
+                self.0 = State::Done(None);
             }
         }
     }
@@ -195,9 +192,9 @@ impl BodyReader {
         each: &mut impl FnMut(Part, Range<usize>),
     ) -> Result<Fed, BodyFault> {
         let data_bytes = bytes.len().min(data_bytes_max);
-        self.cut = None;
-        let fed = match &mut self.state {
-            State::Done => Fed { used: 0, done: true },
+        self.take_cut();
+        let fed = match &mut self.0 {
+            State::Done(_) => Fed { used: 0, done: true },
             State::UntilClose => {
                 each(Part::Data, 0..data_bytes);
                 Fed { used: data_bytes, done: false }
@@ -208,10 +205,15 @@ impl BodyReader {
                 *left -= used as u64;
                 Fed { used, done: *left == 0 }
             }
-            State::Chunked(reader) => reader.follow(bytes, data_bytes_max, each, &mut self.cut)?,
+            State::Chunked(reader) => reader.follow(bytes, data_bytes_max, each)?,
         };
         if fed.done {
-            self.state = State::Done;
+            let set_aside = match &mut self.0 {
+                State::Chunked(reader) => reader.trailers.take_set_aside(),
+                State::Done(set_aside) => set_aside.take(),
+                State::Length(_) | State::UntilClose => None,
+            };
+            self.0 = State::Done(set_aside);
         }
         Ok(fed)
     }
@@ -271,7 +273,6 @@ impl ChunkReader {
         bytes: &[u8],
         mut data_bytes_max: usize,
         each: &mut impl FnMut(Part, Range<usize>),
-        cut: &mut Option<Box<Cut>>,
     ) -> Result<Fed, BodyFault> {
         let mut at = 0;
         while at < bytes.len() {
@@ -288,10 +289,7 @@ impl ChunkReader {
                     }
                 }
                 Place::Trailers => {
-                    let (fed, cut_out) = self.trailers.follow(&bytes[at..])?;
-                    *cut = cut_out.map(|Cut { place, lines }| {
-                        Box::new(Cut { place: at + place.start..at + place.end, lines })
-                    });
+                    let fed = self.trailers.follow(&bytes[at..], at)?;
                     each(Part::Trailers, at..at + fed.used);
                     return Ok(Fed { used: at + fed.used, done: fed.done });
                 }

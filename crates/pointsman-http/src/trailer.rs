@@ -7,7 +7,7 @@ use crate::header::{is_token, is_token_byte, is_value_byte};
 use crate::odd_name::is_odd;
 
 /// Bytes of all trailer lines together.
-const TRAILERS_BYTES_MAX: u32 = 8 * 1024;
+const TRAILERS_BYTES_MAX: u16 = 8 * 1024;
 /// How much of a name is kept: more than the longest of the forbidden names and prefixes.
 const NAME_BYTES_KEPT: usize = 24;
 
@@ -57,21 +57,27 @@ pub fn retain_lines(lines: &mut Vec<u8>, passes: impl Fn(&[u8]) -> bool) {
 #[derive(Debug, Default)]
 pub(crate) struct TrailerReader {
     place: Place,
-    bytes: u32,
+    bytes: u16,
     name: [u8; NAME_BYTES_KEPT],
-    name_bytes: usize,
+    /// Bytes of the name that are kept.
+    name_bytes: u8,
     /// Whether the name holds more than letters, digits and `-`.
     is_odd: bool,
     /// Whether it may.
     allows_odd: bool,
     treatment: Trailers,
-    /// Lines that are set aside.
-    aside: Option<Box<Aside>>,
+    /// Boxed, for most bodies have none.
+    set_aside: Option<Box<SetAside>>,
 }
 
-/// Lines that are set aside. Boxed, for most bodies have none.
+/// Trailer lines that are not forwarded as they come.
 #[derive(Debug, Default)]
-struct Aside(Vec<u8>);
+pub(crate) struct SetAside {
+    /// Lines so far.
+    lines: Vec<u8>,
+    /// Lines that were cut out of the bytes fed last.
+    pub(crate) cut: Option<Cut>,
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
@@ -92,28 +98,43 @@ impl TrailerReader {
         self.treatment = treatment;
     }
 
-    /// Follows `bytes`, and says what is cut out of them.
-    pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<(Fed, Option<Cut>), BodyFault> {
+    /// Hands over the lines that are set aside, with what was cut out last.
+    pub(crate) fn take_set_aside(&mut self) -> Option<Box<SetAside>> {
+        self.set_aside.take()
+    }
+
+    /// Takes what was cut out of the bytes fed last.
+    pub(crate) fn take_cut(&mut self) -> Option<Cut> {
+        self.set_aside.as_mut()?.cut.take()
+    }
+
+    /// Follows `bytes`, which stand `at` there in the bytes that are fed, and notes what is cut out of them.
+    pub(crate) fn follow(&mut self, bytes: &[u8], at: usize) -> Result<Fed, BodyFault> {
         let was_behind_lines = self.place == Place::LastLineFeed;
         let fed = self.read(bytes)?;
         if self.treatment == Trailers::Forward || was_behind_lines {
-            return Ok((fed, None));
+            return Ok(fed);
         }
         let is_behind_lines = fed.done || self.place == Place::LastLineFeed;
         // The empty line is forwarded.
         let empty_line_bytes = usize::from(is_behind_lines) + usize::from(fed.done);
         let place = 0..fed.used - empty_line_bytes;
-        if self.treatment == Trailers::SetAside && !place.is_empty() {
-            self.aside.get_or_insert_default().0.extend_from_slice(&bytes[place.clone()]);
+        if place.is_empty() && self.set_aside.is_none() {
+            return Ok(fed);
         }
-        let lines = self.aside.take_if(|_| is_behind_lines).map(|aside| aside.0).unwrap_or_default();
+        let SetAside { lines, cut } = &mut **self.set_aside.get_or_insert_default();
+        if self.treatment == Trailers::SetAside {
+            lines.extend_from_slice(&bytes[place.clone()]);
+        }
+        let lines = if is_behind_lines { std::mem::take(lines) } else { Vec::new() };
         let is_cut = !place.is_empty() || !lines.is_empty();
-        Ok((fed, is_cut.then_some(Cut { place, lines })))
+        *cut = is_cut.then_some(Cut { place: at + place.start..at + place.end, lines });
+        Ok(fed)
     }
 
     fn read(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
         for (at, &byte) in bytes.iter().enumerate() {
-            self.bytes += 1;
+            self.bytes = self.bytes.saturating_add(1);
             if self.bytes > TRAILERS_BYTES_MAX {
                 return Err(BodyFault::Trailer);
             }
@@ -133,11 +154,11 @@ impl TrailerReader {
                     self.name_bytes = 0;
                     self.is_odd = false;
                 }
-                if let Some(kept) = self.name.get_mut(self.name_bytes) {
+                if let Some(kept) = self.name.get_mut(usize::from(self.name_bytes)) {
                     *kept = kept_byte(byte);
+                    self.name_bytes += 1;
                 }
                 self.is_odd |= is_odd(&[byte]);
-                self.name_bytes += 1;
                 Some(Place::Name)
             }
             (Place::Name, b':') if self.may_trail() => Some(Place::Value),
@@ -150,7 +171,7 @@ impl TrailerReader {
 
     fn may_trail(&self) -> bool {
         // A name cut short is longer than any that is forbidden.
-        (self.allows_odd || !self.is_odd) && may_trail(&self.name[..self.name_bytes.min(NAME_BYTES_KEPT)])
+        (self.allows_odd || !self.is_odd) && may_trail(&self.name[..usize::from(self.name_bytes)])
     }
 }
 

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     /// Two of the sizes that the allocator has blocks of: a byte more takes a block that is a sixth larger.
-    const PLAIN_BYTES_MAX: usize = 1792;
+    const PLAIN_BYTES_MAX: usize = 1536;
     const TLS_BYTES_MAX: usize = 3072;
 
     fn bytes<A, B, F>(_: fn(A, B) -> F) -> usize {

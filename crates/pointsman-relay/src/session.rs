@@ -201,7 +201,7 @@ impl<C: Transport> Session<C> {
     /// Keeps what was read behind the request.
     pub(crate) fn keep_rest(&mut self, verdict: &Verdict, received: PooledBuffer, exchange: &mut Exchange) {
         let used = match verdict {
-            Verdict::Forward(forward) => forward.body.is_done().then_some(forward.used),
+            Verdict::Forward(forward) => forward.body.is_done().then_some(forward.used as usize),
             Verdict::Answer(answer) => answer.used,
             Verdict::Discard | Verdict::Reset | Verdict::Waits(_) => None,
             Verdict::Http2 => return self.early = Some(received),
@@ -291,13 +291,34 @@ impl<C: Transport> Session<C> {
             // On the heap: most requests are whole.
             Box::pin(self.rest_before_success(status, exchange)).await;
         }
+        let keeps = exchange.keeps_client && !self.is_ending();
+        let out = self.write_own((status, lines, body), keeps, exchange);
+        exchange.response_bytes = out.len() as u64;
+        self.is_amid_answer = true;
+        self.io.ends_with(b"");
+        // The last answer goes out together with the farewell, where that is possible.
+        let is_held = !keeps && self.io.hold(&out);
+        if !is_held && self.send(&out).await.is_err() {
+            return After::Leave;
+        }
+        // Behind the last answer it is the farewell that ends it.
+        self.is_amid_answer = !keeps;
+        if keeps { After::Next } else { After::Close }
+    }
+
+    /// Writes a response of the switch. What it is made of takes no room in a task that waits to send it.
+    fn write_own(
+        &self,
+        (status, lines, body): (u16, &[u8], &[u8]),
+        keeps: bool,
+        exchange: &mut Exchange,
+    ) -> PooledBuffer {
         // Clients of gRPC read a status of HTTP as that of a proxy in between. Log and metrics show what it was.
         let of_grpc = (exchange.is_grpc && status >= 300).then(|| of_grpc(status, lines, body));
         let (sent, lines, body) = match &of_grpc {
             Some(lines) => (200, lines.as_slice(), &b""[..]),
             None => (status, lines, body),
         };
-        let keeps = exchange.keeps_client && !self.is_ending();
         let mut out = match exchange.booked {
             Some(_) => self.shard.buffers.head(),
             None => self.shard.buffers.last_word(),
@@ -323,17 +344,7 @@ impl<C: Transport> Session<C> {
                 503
             }
         };
-        exchange.response_bytes = out.len() as u64;
-        self.is_amid_answer = true;
-        self.io.ends_with(b"");
-        // The last answer goes out together with the farewell, where that is possible.
-        let is_held = !keeps && self.io.hold(&out);
-        if !is_held && self.send(&out).await.is_err() {
-            return After::Leave;
-        }
-        // Behind the last answer it is the farewell that ends it.
-        self.is_amid_answer = !keeps;
-        if keeps { After::Next } else { After::Close }
+        out
     }
 
     /// Sends bytes to the client.

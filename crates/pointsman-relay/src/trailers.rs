@@ -55,6 +55,12 @@ impl TrailerFilter {
         }
     }
 
+    /// The filter on the heap, if anything passes it: most requests have no trailers, and an idle connection has no room to
+    /// spare.
+    pub(crate) fn boxed(self) -> Option<Box<TrailerFilter>> {
+        (!matches!(self, TrailerFilter::Nothing)).then(|| Box::new(self))
+    }
+
     /// Treatment of trailers by the reader of the body.
     pub(crate) fn treatment(&self) -> Trailers {
         match self {

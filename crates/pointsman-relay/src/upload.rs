@@ -16,6 +16,7 @@ use crate::mirror::Mirror;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
+use crate::trailers::TrailerFilter;
 use crate::transport::Transport;
 use crate::verdict::Forward;
 
@@ -46,7 +47,11 @@ impl<C: Transport> Session<C> {
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
         let mut up = Pump::new(
             &self.shard.buffers,
-            (body, BodyForm::AsItCame, std::mem::take(&mut forward.trailers)),
+            (
+                body,
+                BodyForm::AsItCame,
+                forward.trailers.take().map_or_else(TrailerFilter::default, |filter| *filter),
+            ),
             forward.body_left,
             (exchange.bandwidth, Toward::Server),
         );

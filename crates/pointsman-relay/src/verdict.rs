@@ -46,10 +46,10 @@ pub(crate) struct Forward {
     pub(crate) message: PooledBuffer,
     /// Where the body goes on.
     pub(crate) body: BodyReader,
-    /// Which of its trailers pass.
-    pub(crate) trailers: TrailerFilter,
-    /// Bytes of the received buffer that are in `message`; the rest is the next request.
-    pub(crate) used: usize,
+    /// Filter of its trailers, where any pass.
+    pub(crate) trailers: Option<Box<TrailerFilter>>,
+    /// Bytes of the received buffer that are in `message`; the rest is the next request. A buffer is far below 4 GiB.
+    pub(crate) used: u32,
     pub(crate) choice: Choice,
     pub(crate) expects_continue: bool,
     /// Bytes of body that may still come; `u64::MAX` where there is no limit.
@@ -67,11 +67,10 @@ impl Forward {
     /// One that is all in its message.
     pub(crate) fn whole(message: PooledBuffer, choice: Choice) -> Forward {
         let body = BodyReader::new(Framing::None);
-        let trailers = TrailerFilter::Nothing;
         Forward {
             message,
             body,
-            trailers,
+            trailers: None,
             used: 0,
             choice,
             expects_continue: false,
@@ -279,8 +278,9 @@ impl<'a> Place<'a> {
             request.write_head(committed, &mut message)?;
             arrived.write_from(request.head.head_bytes(), request.received, &mut message);
         }
-        let Arrived { body, used, filter: trailers, .. } = arrived;
+        let Arrived { body, used, filter, .. } = arrived;
         let arrived_bytes = (used - request.head.head_bytes()) as u64;
+        let (trailers, used) = (filter.boxed(), used as u32);
         let body_left = body_bytes_max.checked_sub(arrived_bytes).ok_or(Fault::BodyTooLarge)?;
         Ok(Forward { message, body, trailers, used, choice, expects_continue, body_left, ahead: None })
     }
