@@ -4,20 +4,20 @@ use super::File;
 
 pub(super) static FILES: &[File] = &[
     File {
-        path: "assets/index-CmwEIeMY.js",
+        path: "assets/index-5-pFHE1F.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/index-CmwEIeMY.js"),
-        gzip: include_bytes!("assets/index-CmwEIeMY.js.gz"),
-        brotli: include_bytes!("assets/index-CmwEIeMY.js.br"),
+        plain: include_bytes!("assets/index-5-pFHE1F.js"),
+        gzip: include_bytes!("assets/index-5-pFHE1F.js.gz"),
+        brotli: include_bytes!("assets/index-5-pFHE1F.js.br"),
     },
     File {
-        path: "assets/page-PZT6xw9a.js",
+        path: "assets/page-DcRhOIJ1.js",
         media_type: "text/javascript; charset=utf-8",
         is_hashed: true,
-        plain: include_bytes!("assets/page-PZT6xw9a.js"),
-        gzip: include_bytes!("assets/page-PZT6xw9a.js.gz"),
-        brotli: include_bytes!("assets/page-PZT6xw9a.js.br"),
+        plain: include_bytes!("assets/page-DcRhOIJ1.js"),
+        gzip: include_bytes!("assets/page-DcRhOIJ1.js.gz"),
+        brotli: include_bytes!("assets/page-DcRhOIJ1.js.br"),
     },
     File {
         path: "assets/style-ByCc8atQ.css",
