@@ -104,7 +104,7 @@ fn settings_that_differ_are_shown() {
         &format!("{listener}merge_slashes = true\n{}", pools.replace("127.0.0.1:1", "127.0.0.1:4")),
         1,
         "listener shop\n\nnote: of the listener `shop`: it reads requests otherwise than before; they are compared as it \
-         reads them now\nsettings that differ\n  listener shop: merge_slashes: false -> true\n  pool a: \
+         reads them now\nsettings that differ\n  listener shop: merge_slashes: by the rules -> true\n  pool a: \
          servers[127.0.0.1:1]: set -> none\n  pool a: servers[127.0.0.1:4]: none -> set\n",
         "different: 3 settings",
     );
@@ -120,7 +120,8 @@ fn names_of_fields_are_told_apart_where_odd_ones_stay() {
         path
     };
     let configuration = "[[listener]]\nname = \"shop\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\npool = \"a\"\n\
-        odd_names = \"keep\"\n[pool.a]\nservers = [\"127.0.0.1:1\"]\n[limit.odd]\nper_second = 5\nkey = 'header[\"x-a\"]'\n\
+        odd_names = \"keep\"\nencoded_slash = \"keep\"\nmerge_slashes = false\n\
+        [pool.a]\nservers = [\"127.0.0.1:1\"]\n[limit.odd]\nper_second = 5\nkey = 'header[\"x-a\"]'\n\
         [limit.plain]\nper_second = 5\nkey = 'header[\"xa\"]'\n";
     let rules = |then: &str| format!("R1: if (path == \"/a\" && path == \"/b\") {{ {then} }}\n");
     path("a.rules", &rules("tag(a);"));
