@@ -7,6 +7,9 @@ use crate::{Diagnostic, Span};
 /// No more than this of the user's text is repeated in a message.
 const QUOTED_CHARS_MAX: usize = 40;
 
+/// Characters of a line that are looked at for a missing quote.
+const LINE_CHARS_MAX: usize = 4096;
+
 impl Parser<'_> {
     /// Reports that the token is not `what`.
     pub(crate) fn unexpected(&mut self, what: &str) -> Broken {
@@ -51,11 +54,13 @@ impl Parser<'_> {
     /// word is glued to it, and the line ends within a text. The report stands where the missing quote belongs.
     pub(super) fn at_swallowed(&mut self, text: Span) -> bool {
         let glued = self.at(Kind::Word) && self.token.span.start == text.end;
-        let rest = &self.source[self.token.span.start as usize..];
-        let line = rest.lines().next().unwrap_or("");
-        let is_odd = line.chars().filter(|c| is_quote(*c)).count() % 2 == 1;
-        let raw = text.of(self.source);
-        let end = raw.find([')', ',', ';', '}']).filter(|_| glued && is_odd);
+        if !glued {
+            return false;
+        }
+        // A line may be as long as the file: no more of it is looked at for each text.
+        let rest = self.source[self.token.span.start as usize..].chars().take(LINE_CHARS_MAX);
+        let is_odd = rest.take_while(|c| *c != '\n').filter(|c| is_quote(*c)).count() % 2 == 1;
+        let end = text.of(self.source).find([')', ',', ';', '}']).filter(|_| is_odd);
         let Some(end) = end.and_then(|end| u32::try_from(end).ok()) else { return false };
         let at = Span { start: text.start, end: text.start + end };
         let help = format!("add a quote behind `{}`", shorten(at.of(self.source)));
