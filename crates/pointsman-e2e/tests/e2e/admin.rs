@@ -292,9 +292,16 @@ fn browsers(threads: usize) {
     // A picture on a page of others, or a link there; a link to the console asks nothing of the switch.
     problem(&ask(&switch, "GET", "/api/v1/versions/1/diff", "Sec-Fetch-Site: cross-site\r\n"), 403);
     assert_eq!(ask(&switch, "GET", "/console/", "Sec-Fetch-Site: cross-site\r\n").status(), 200);
-    let mut client = Client::plain(switch.admin());
-    client.send(format!("POST /api/v1/reload HTTP/1.1\r\nHost: rebound.example\r\n{token}\r\n"));
-    problem(&client.response(), 403);
+    let under_another_name = |method_and_path: &str, lines: &str| {
+        let mut client = Client::plain(switch.admin());
+        client.send(format!("{method_and_path} HTTP/1.1\r\nHost: rebound.example\r\n{lines}\r\n"));
+        client.response()
+    };
+    problem(&under_another_name("GET /metrics", ""), 403);
+    // A page has no token: who shows one may use any name, but is no page of others.
+    assert_eq!(under_another_name("POST /api/v1/reload", &token).status(), 200);
+    let from_page = format!("{token}Origin: http://page.example\r\n");
+    problem(&under_another_name("POST /api/v1/reload", &from_page), 403);
     switch.wait_for_line("audit who=deploy ");
 }
 

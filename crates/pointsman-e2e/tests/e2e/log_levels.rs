@@ -125,7 +125,8 @@ fn why_something_failed(threads: usize) {
     let stranger = pointsman_e2e::TlsClient::new(&pointsman_e2e::Authority::new("another"));
     assert!(switch.tls_client(&stranger, "shop.example").is_err());
     switch.errors().wait_for("a refused certificate", |line| {
-        let is_it = line.starts_with("debug: handshake failed ") && line.contains("UnknownCA");
+        let is_it = line.starts_with("debug: handshake failed ")
+            && line.contains("the peer sent the alert `unknown_ca`");
         is_it.then_some(())
     });
     let mut client = switch.tls_client(&config, "shop.example").expect("a handshake");
