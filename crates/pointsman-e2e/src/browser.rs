@@ -229,8 +229,9 @@ impl Browser {
             }
             return count / (one.length / 4);
         })()";
+        // Pictures come last: their Base64 may hold any word.
         let script =
-            script.replace("PICTURES", &json!(pictures).to_string()).replace("STEP", &step.to_string());
+            script.replace("STEP", &step.to_string()).replace("PICTURES", &json!(pictures).to_string());
         self.evaluate(&script).as_f64().expect("a number")
     }
 

@@ -244,7 +244,9 @@ fn pages() {
                 browser.resize(width, 900);
                 let place = format!("{page}, {scheme}, {width} pixels");
                 axe.iter().for_each(|axe| check_access(&mut browser, axe, &place));
-                let fits = "document.documentElement.scrollWidth <= innerWidth";
+                // Charts take their new width in the frame behind that of the page.
+                let fits = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => \
+                            setTimeout(() => done(document.documentElement.scrollWidth <= innerWidth)))))";
                 assert_eq!(browser.evaluate(fits), true, "{place}");
             }
             let name = format!("docs/guide/console-{page}-{scheme}.png");
